@@ -7,6 +7,7 @@ import {
   fixed,
   full,
   number,
+  percent,
   probabilityChange,
   share,
   signed,
@@ -19,6 +20,7 @@ test("numbers as they are written", () => {
   assert.deepEqual([exact(0.98854), exact(0.00012345), exact(0)], ["0.9885", "1.23e-4", "0.0000"]);
   assert.deepEqual([number(3), number(-0.5), number(1e-7)], ["3", "−0.5000", "1.0e−7"]);
   assert.deepEqual([fixed(-0.00001), fixed(-1.5, 1)], ["0.0000", "−1.5"]);
+  assert.deepEqual([percent(0.412), percent(-0.001), percent(-0.034, 1)], ["41%", "0%", "−3.4%"]);
   assert.equal(signed(-2, 1), "−2.0");
   assert.deepEqual(
     [-0.0004, 0, 0.0004, 0.0006].map((value) => signed(value, 3)),

@@ -1,7 +1,7 @@
 // In a module of its own: once pictures are rectangles, they stay rectangles.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Thumbnails } from "../../web/js/lib/thumbnails.mjs";
+import { Thumbnails } from "../../web/js/lib/drawing/thumbnails.mjs";
 import { HeadWeights, cells, firstQuery, keysOf, rowsOf, showRectangles, sizeOf } from "../../web/js/lib/triangle.mjs";
 
 test("in a square every query sees all keys", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Thumbnails, firstTile, tile } from "../../web/js/lib/thumbnails.mjs";
+import { Thumbnails, firstTile, tile } from "../../web/js/lib/drawing/thumbnails.mjs";
 import { RunData } from "../../web/js/look/state/run_data.mjs";
 
 /** A byte for each cell of a text of n tokens, the same for every reader. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TrianglePainter } from "../../web/js/lib/drawing/images.mjs";
 import { Scale } from "../../web/js/lib/drawing/scale.mjs";
-import { tile } from "../../web/js/lib/thumbnails.mjs";
+import { tile } from "../../web/js/lib/drawing/thumbnails.mjs";
 import { HeadWeights, cells, rowsOf } from "../../web/js/lib/triangle.mjs";
 
 /** The rows from `first` to before `end` of a triangle whose cell (query, key) is 100 * query + key. */

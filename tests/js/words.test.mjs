@@ -20,7 +20,7 @@ import {
   wordUpTo,
 } from "../../web/js/lib/words.mjs";
 import { clock, cost, duration, megabytes } from "../../web/js/train/words.mjs";
-import { percent } from "../../web/js/train/words.mjs";
+import { chance } from "../../web/js/train/words.mjs";
 
 test("a token is in quotes in a sentence, unless it has a name", () => {
   assert.deepEqual([" kite", ",", " ", "<|endoftext|>"].map(spoken), ["“kite”", "“,”", "a space", "the end"]);
@@ -172,7 +172,7 @@ test("what a size costs is said in words", () => {
 });
 
 test("a probability is never rounded to 0 or to 100%", () => {
-  const written = [0.5, 0.2304, Math.exp(-6.055), 1e-5, 0.9987].map(percent);
+  const written = [0.5, 0.2304, Math.exp(-6.055), 1e-5, 0.9987].map((p) => chance(-Math.log(p)));
   assert.deepEqual(written, ["50%", "23%", "0.23%", "less than 0.01%", "99.9%"]);
 });
 

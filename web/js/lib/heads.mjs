@@ -18,6 +18,13 @@ export const isHead = ([layer, column], { n_layer, n_head }) => layer < n_layer 
  */
 export const headAt = (index, { n_head }) => [Math.floor(index / n_head), index % n_head];
 
+/**
+ * The number of a head, counted through all layers.
+ * @param {readonly number[]} picture
+ * @param {{ n_head: number }} shape
+ */
+export const headIndex = ([layer, head], { n_head }) => layer * n_head + head;
+
 /** All heads in the order of the model. @param {Shape} shape */
 export const allHeads = (shape) => Array.from({ length: shape.n_layer * shape.n_head }, (_, i) => headAt(i, shape));
 

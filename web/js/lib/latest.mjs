@@ -9,7 +9,14 @@ import { onEnd } from "./reactive.mjs";
 const MAX_CACHED = 24; // answers cached per run, unless a loader says otherwise
 
 /** @param {number} milliseconds */
-export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+export const wait = (milliseconds) =>
+  new Promise((/** @type {(value: void) => void} */ resolve) => setTimeout(resolve, milliseconds));
+
+/** Resolves when the page has nothing else to do. @returns {Promise<void>} */
+export const idle = () =>
+  window.requestIdleCallback
+    ? new Promise((resolve) => window.requestIdleCallback(() => resolve(), { timeout: 3000 }))
+    : wait(500);
 
 /**
  * @template Source where values are loaded from; the cache lasts as long as it stays the same

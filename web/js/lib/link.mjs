@@ -1,6 +1,7 @@
 // A link back to a view: the model, the text as token ids, and every option that differs from its default. The server
 // reads the text and its settings (web/page/link.py) and recomputes the run; the browser reads the rest.
 
+import { toBase64Url } from "./bytes.mjs";
 import { SCALES } from "./drawing/scale.mjs";
 import { encodeMask } from "./head_masks.mjs";
 import { isSamePicture } from "./heads.mjs";
@@ -73,8 +74,7 @@ export function encodeIds(ids) {
     for (; id > 127; id = Math.floor(id / 128)) bytes.push(128 + (id % 128));
     bytes.push(id);
   }
-  const base64 = btoa(bytes.map((byte) => String.fromCharCode(byte)).join(""));
-  return base64.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return toBase64Url(bytes);
 }
 
 /**

@@ -49,7 +49,7 @@ export function full(weight) {
  * @param {number} value
  */
 export function number(value, digits = 4) {
-  if (Number.isInteger(value)) return value.toLocaleString("en").replace("-", MINUS);
+  if (Number.isInteger(value)) return thousands(value).replace("-", MINUS);
   const text = value !== 0 && Math.abs(value) < 0.5 * 10 ** -digits ? value.toExponential(1) : value.toFixed(digits);
   return text.replaceAll("-", MINUS);
 }
@@ -96,17 +96,22 @@ export const measured = (value, { unit }) =>
 
 const inGroups = new Intl.NumberFormat("en"); // faster than toLocaleString, for numbers that change with each token
 
+/** "1,114,394". @param {number} n */
+export const thousands = (n) => inGroups.format(n);
+
 /** "1 head", "1,114,394 tokens". @param {number} n @param {string} noun @param {string} [plural] */
-export const counted = (n, noun, plural = `${noun}s`) => `${inGroups.format(n)} ${n === 1 ? noun : plural}`;
+export const counted = (n, noun, plural = `${noun}s`) => `${thousands(n)} ${n === 1 ? noun : plural}`;
 
 /** How surprising a token was, in bits; null if it was not predicted. @param {Pick<Token, "logprob">} token */
 export const surprise = ({ logprob }) => (logprob == null ? null : -logprob / Math.LN2);
 
+/** A share, which may be negative, with a fixed number of decimals: "41%", "−3%". @param {number} part */
+export const percent = (part, digits = 0) => `${fixed(100 * part, digits)}%`;
+
 /** A fraction as a percentage: "41%", "0.4%". @param {number} part */
 export function share(part) {
-  const percent = 100 * part;
-  if (percent && Math.abs(percent) < 0.095) return "under 0.1%";
-  return `${percent.toFixed(percent && percent < 9.95 ? 1 : 0)}%`;
+  if (part && Math.abs(part) < 0.00095) return "under 0.1%";
+  return `${(100 * part).toFixed(part && part < 0.0995 ? 1 : 0)}%`;
 }
 
 /**

@@ -16,6 +16,7 @@ import { Stage } from "./stage/stage.mjs";
 import { wayBack } from "./stage/way_back.mjs";
 import { ShownText } from "./state/shown_text.mjs";
 import { smallButton } from "../widgets/controls.mjs";
+import { hasOpenList } from "../widgets/popover.mjs";
 import { effect, listen, whenever } from "../lib/reactive.mjs";
 
 /** @import { Texts } from "./compare/texts.mjs" */
@@ -123,8 +124,6 @@ function askButton(store) {
   return button;
 }
 
-/** Elements that Escape closes before it closes Ask. */
-const OPEN = ".hs-popover-anchor [aria-expanded=true], .hs-menu [aria-expanded=true]";
 /** @param {KeyboardEvent} event */
 const isTyping = ({ target }) => target instanceof Element && target.closest("input, textarea, select") !== null;
 
@@ -135,10 +134,10 @@ const isTyping = ({ target }) => target instanceof Element && target.closest("in
  * @param {HTMLElement} panel
  */
 function askKeys({ view }, workspace, panel) {
-  // On the window, so that all other handlers have already run.
+  // On the window, so that all other handlers have already run. An open list is closed first.
   listen(window, "keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || isTyping(event)) return;
-    if (!view.options.ask || !workspace.isConnected || document.querySelector(OPEN)) return;
+    if (!view.options.ask || !workspace.isConnected || hasOpenList()) return;
     /** @type {HTMLElement | null} */
     const button = workspace.querySelector(".hs-ask-button");
     if (panel.contains(document.activeElement)) button?.focus();

@@ -7,7 +7,8 @@ import { onThemeChange, palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
 import { allHeads, headAt, headName, strongestHead } from "../lib/heads.mjs";
 import { isClearRole, CLEAR_ROLE } from "../lib/metrics.mjs";
-import { Thumbnails } from "../lib/thumbnails.mjs";
+import { fromBase64 } from "../lib/bytes.mjs";
+import { Thumbnails } from "../lib/drawing/thumbnails.mjs";
 import { visible } from "../lib/words.mjs";
 import { aboutRoles } from "./words.mjs";
 import { legend, TimeChart } from "./time_chart.mjs";
@@ -59,7 +60,7 @@ export class HeadsPanel {
     if (event.kind === "start") this.#build(event);
     else if (event.kind === "snapshot" && this.#start) {
       const thumbnails = new Thumbnails(this.#tiles.length);
-      const cells = Uint8Array.from(atob(event.cells), (character) => character.charCodeAt(0));
+      const cells = fromBase64(event.cells);
       thumbnails.merge({ rows: this.#start.tokens.length, factor: 1, first: 0 }, cells);
       this.slider.add({ step: event.step, event, thumbnails });
     }

@@ -1,9 +1,10 @@
 // The chance that the model gives to the right character of the training text and of the held-out text, compared with
 // guessing, a bigram model and the run before.
 
+import { thousands } from "../lib/numbers.mjs";
 import { make } from "../lib/dom.mjs";
 import { legend, TimeChart } from "./time_chart.mjs";
-import { aboutLosses, aboutRise, clock, percent, thousands, weights } from "./words.mjs";
+import { aboutLosses, aboutRise, chance, clock, weights } from "./words.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 import { fillTable, makeCell, makeTable } from "../widgets/table.mjs";
 
@@ -204,7 +205,6 @@ const pointsOf = (losses, name) =>
   );
 
 /** The chance of the right character, a geometric mean, that belongs to a loss. @param {number} loss */
-const chance = (loss) => percent(Math.exp(-loss));
 
 /** @param {LossEvent[]} losses @param {number} seconds */
 const nearest = (losses, seconds) =>

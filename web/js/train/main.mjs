@@ -2,6 +2,7 @@
 
 import { loadStyle, make } from "../lib/dom.mjs";
 import { HttpError, readEvents, request } from "../lib/http.mjs";
+import { wait } from "../lib/latest.mjs";
 import { announce, modelsChanged } from "../lib/page_events.mjs";
 import { Setup } from "./setup.mjs";
 import { Watch } from "./watch.mjs";
@@ -120,7 +121,7 @@ class TrainPage {
           return;
         }
       }
-      await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN));
+      await wait(TRY_AGAIN);
     }
   }
 

@@ -1,10 +1,11 @@
 // What to train: a text, and the size of the model.
 
+import { thousands } from "../lib/numbers.mjs";
 import { make, setFlag } from "../lib/dom.mjs";
 import { request } from "../lib/http.mjs";
 import { countCharacters } from "../lib/words.mjs";
 import { sampleText } from "./sample_text.mjs";
-import { cost, duration, megabytes, thousands, weights } from "./words.mjs";
+import { cost, duration, megabytes, weights } from "./words.mjs";
 import { smallButton, tabs } from "../widgets/controls.mjs";
 
 /** @import { Size, TrainState } from "./types.js" */

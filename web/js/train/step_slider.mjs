@@ -1,7 +1,7 @@
 // A slider over what came at some steps of a training; it follows the newest until the visitor goes back.
 
+import { thousands } from "../lib/numbers.mjs";
 import { make } from "../lib/dom.mjs";
-import { thousands } from "./words.mjs";
 import { rangeInput, setRange } from "../widgets/controls.mjs";
 
 /** @template {{ step: number }} Item */

@@ -1,11 +1,12 @@
 // A training in progress: its state, its losses, its samples and its heads.
 
+import { thousands } from "../lib/numbers.mjs";
 import { make } from "../lib/dom.mjs";
 import { address } from "../lib/http.mjs";
 import { HeadsPanel, ScoresPanel } from "./heads.mjs";
 import { LossPanel } from "./loss.mjs";
 import { SamplePanel } from "./samples.mjs";
-import { clock, percent, thousands, weights } from "./words.mjs";
+import { chance, clock, weights } from "./words.mjs";
 import { copying } from "../widgets/copy.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 
@@ -29,7 +30,7 @@ function result({ loss, bigram, step, kept, stopped }) {
   const which =
     kept < step ? `The weights of step ${thousands(kept)}, which had the lowest held-out loss, are kept: ` : "";
   const worse = loss > bigram ? ` A bigram model would do better (${bigram.toFixed(3)}).` : "";
-  const average = `a probability of ${percent(Math.exp(-loss))} (geometric mean)`;
+  const average = `a probability of ${chance(loss)} (geometric mean)`;
   return (
     `${which}${loss.toFixed(3)} nats per character on the whole held-out tenth${stopped ? ", stopped early" : ""}: ` +
     `on average the model gives the right character ${average}.${worse}`

@@ -1,9 +1,8 @@
 // How the Train tab writes numbers.
 
-/** @import { LossEvent, Size } from "./types.js" */
+import { thousands } from "../lib/numbers.mjs";
 
-/** @param {number} n */
-export const thousands = (n) => n.toLocaleString("en");
+/** @import { LossEvent, Size } from "./types.js" */
 
 /** @param {number} bytes */
 export const megabytes = (bytes) => (bytes < 1e5 ? `${thousands(bytes)} bytes` : `${(bytes / 1e6).toFixed(1)} MB`);
@@ -22,9 +21,9 @@ export function duration(seconds) {
 /** What a size costs. @param {Pick<Size, "n_parameters" | "seconds">} size */
 export const cost = ({ n_parameters, seconds }) => `${weights(n_parameters)}, about ${duration(seconds)}`;
 
-/** A probability as a percentage with two significant digits: "23%", "0.23%". @param {number} probability */
-export function percent(probability) {
-  const value = 100 * probability;
+/** The probability that a loss in nats stands for, with two significant digits: "23%", "0.23%". @param {number} loss */
+export function chance(loss) {
+  const value = 100 * Math.exp(-loss);
   if (value < 0.01) return "less than 0.01%";
   return `${Number(value.toPrecision(value < 99 ? 2 : 3))}%`;
 }

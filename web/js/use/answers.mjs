@@ -1,5 +1,6 @@
 // How the answers of examples look: as text, as bars, or as they are.
 
+import { thousands } from "../lib/numbers.mjs";
 import { make } from "../lib/dom.mjs";
 import { bar } from "../widgets/controls.mjs";
 
@@ -34,11 +35,7 @@ export function json(answer) {
   const text = JSON.stringify(answer);
   const isLong = text.length > MOST_CHARACTERS;
   return [
-    make(
-      "code",
-      {},
-      isLong ? `${text.slice(0, MOST_CHARACTERS)} … (${text.length.toLocaleString("en")} characters)` : text,
-    ),
+    make("code", {}, isLong ? `${text.slice(0, MOST_CHARACTERS)} … (${thousands(text.length)} characters)` : text),
   ];
 }
 

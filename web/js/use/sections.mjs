@@ -1,5 +1,6 @@
 // What programs can ask for: each with its text, its code in every language, and how its answer looks.
 
+import { percent, signed } from "../lib/numbers.mjs";
 import { curl, javascript, openai, openaiClient, addressOf } from "../calls/call.mjs";
 import { argumentsOf, lensCall, python, withModel } from "../calls/python.mjs";
 import { plainly } from "../lib/words.mjs";
@@ -130,7 +131,7 @@ function attention(shown) {
         const row = /** @type {number[]} */ (found[0][0].at(-1));
         const largest = row.map((weight, at) => ({ name: plainly(tokens[at].text), value: weight }));
         const about = `From “${plainly(tokens.at(-1).text)}”, head ${head} of layer ${layer} looks most at:`;
-        return bars(about, largest, (value) => `${(100 * value).toFixed(1)}%`);
+        return bars(about, largest, (value) => percent(value, 1));
       },
     },
   };
@@ -175,7 +176,7 @@ function question(shown) {
           row.map((value, h) => ({ name: `head ${l}·${h}`, value })),
         );
         const about = `Of ${heads.length} heads, these add most to the logit of “${plainly(answer.token.text)}”:`;
-        return bars(about, heads, (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`);
+        return bars(about, heads, signed);
       },
     },
   };

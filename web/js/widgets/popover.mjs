@@ -4,6 +4,10 @@
 import { setFlag } from "../lib/dom.mjs";
 import { onEnd } from "../lib/reactive.mjs";
 
+/** Whether a list or panel of a button is open, which has the keys first. */
+export const hasOpenList = () =>
+  document.querySelector(".hs-popover-anchor [aria-expanded=true], .hs-menu [aria-expanded=true]") !== null;
+
 export class Popover {
   /**
    * @param {HTMLElement} element holds both

@@ -2,7 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
-import { exact, fixed, number } from "../../lib/numbers.mjs";
+import { exact, fixed, number, thousands } from "../../lib/numbers.mjs";
 import { result, softmaxCell } from "../../widgets/arithmetic.mjs";
 import { ask } from "../server.mjs";
 import { bars, chart } from "../widgets/chart.mjs";
@@ -168,9 +168,9 @@ function weightCurve(points, head_dim) {
 
 /** @param {SpreadTerms} terms @param {number} variance */
 const varianceOf = ({ n_scores: n, mean, squares }, variance) => [
-  paragraph(`Variance of ${n.toLocaleString("en")} scores, whose mean is ${fixed(mean)}`),
+  paragraph(`Variance of ${thousands(n)} scores, whose mean is ${fixed(mean)}`),
   paragraph(
-    `sum of (score − mean)² / (number of scores − 1): ${fixed(squares, 1)} / ${(n - 1).toLocaleString("en")} `,
+    `sum of (score − mean)² / (number of scores − 1): ${fixed(squares, 1)} / ${thousands(n - 1)} `,
     result(fixed(variance)),
   ),
 ];

@@ -1,5 +1,6 @@
 // Small elements that all lessons use.
 
+import { thousands } from "../../lib/numbers.mjs";
 import { make } from "../../lib/dom.mjs";
 import { visible } from "../../lib/words.mjs";
 import { rangeInput, setRange, tabs } from "../../widgets/controls.mjs";
@@ -161,8 +162,7 @@ export class Chips {
         make("small", {}, shown),
       );
     });
-    if (n > chips.length)
-      items.push(make("li", { class: "hl-more" }, `… and ${(n - chips.length).toLocaleString("en")} more`));
+    if (n > chips.length) items.push(make("li", { class: "hl-more" }, `… and ${thousands(n - chips.length)} more`));
     this.list.replaceChildren(...items);
   }
 }

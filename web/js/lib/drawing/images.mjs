@@ -1,6 +1,6 @@
 // Pictures as images: exact weights, signed differences, and thumbnails.
 
-import { firstTile, tile } from "../thumbnails.mjs";
+import { firstTile, tile } from "./thumbnails.mjs";
 import { areRectangles, cells, firstQuery, keysOf, sizeOf } from "../triangle.mjs";
 import { canvasOf, packedPixels } from "./canvas.mjs";
 import { clamp } from "../numbers.mjs";
@@ -9,7 +9,7 @@ import { position } from "./scale.mjs";
 /** @import { Ramp } from "./palette.mjs" */
 /** @import { Scale } from "./scale.mjs" */
 /** @import { ScaleOptions } from "../../types.js" */
-/** @import { Thumbnails } from "../thumbnails.mjs" */
+/** @import { Thumbnails } from "./thumbnails.mjs" */
 /** @import { HeadWeights } from "../triangle.mjs" */
 
 /** Paints the picture of a head. While the text grows, it looks only at the new rows. */

@@ -7,6 +7,7 @@ import { paintDifference } from "../../lib/drawing/images.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { palette, parseHex } from "../../lib/drawing/palette.mjs";
 import { position } from "../../lib/drawing/scale.mjs";
+import { scaleOf } from "../../lib/head_masks.mjs";
 import { allPictures } from "../../lib/heads.mjs";
 import { counted, exact, full, withSign } from "../../lib/numbers.mjs";
 import { baseName, pictureName, textOf, visible } from "../../lib/words.mjs";
@@ -39,7 +40,7 @@ export function sideHead(pair, side) {
     show();
     scaled.textContent = scaledWords(store.pointer, store.open);
     scaled.hidden = !scaled.textContent;
-    region.classList.toggle("hs-removed", store.pointer.head_mask?.[store.open[0]]?.[store.open[1]] === 0);
+    region.classList.toggle("hs-removed", scaleOf(store.pointer.head_mask, store.open) === 0);
     label.hidden = side === "a" || pair.heads.isUnlinked;
     label.textContent = label.title = label.hidden ? "" : sameWords(pair);
     region.setAttribute("aria-label", `Attention weights ${LETTERS[side]}, ${store.openName}`);

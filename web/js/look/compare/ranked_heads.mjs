@@ -3,7 +3,7 @@
 
 import { make, setFlag, steadily } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
-import { allHeads, isSamePicture } from "../../lib/heads.mjs";
+import { allHeads, headIndex, isSamePicture } from "../../lib/heads.mjs";
 import { counted, fixed } from "../../lib/numbers.mjs";
 import { baseName, pictureName, stepOf } from "../../lib/words.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
@@ -84,7 +84,7 @@ export class RankedHeads {
     const mask = b.pointer.head_mask;
     const unknown = this.pictures.map((each) => ({ picture: each, difference: 0 }));
     for (const { picture, difference } of sorted.length ? sorted : unknown) {
-      const tile = this.#tiles[this.indexOf(picture)];
+      const tile = this.#tiles[headIndex(picture, this.shape)];
       if (!tile) continue;
       const name = pictureName(picture, a.pointer);
       const isOpen = isSamePicture(picture, a.open);
@@ -107,7 +107,7 @@ export class RankedHeads {
     this.write.hidden = !mask || !isOneModel || pair.isGrowing;
     this.hint.textContent = this.words();
     this.table.refresh();
-    this.roving.update(this.#tiles[this.indexOf(a.open)]);
+    this.roving.update(this.#tiles[headIndex(a.open, this.shape)]);
     ranking.openMostDifferent();
   }
 
@@ -153,11 +153,6 @@ export class RankedHeads {
 
   get pictures() {
     return allHeads(this.shape);
-  }
-
-  /** @param {PictureId} picture */
-  indexOf([layer, head]) {
-    return layer * this.shape.n_head + head;
   }
 
   build() {

@@ -11,7 +11,7 @@ import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { measured, withoutZero } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
 import { signal } from "../../vendor/signals.mjs";
-import { SIDE } from "../../lib/thumbnails.mjs";
+import { SIDE } from "../../lib/drawing/thumbnails.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { paintArcs, paintOverlay } from "./overlay.mjs";
 import { labelOf, NO_LABEL } from "../roles/role_words.mjs";

@@ -2,6 +2,7 @@
 
 import { isStill, make, PHONE, setHidden, setText } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
+import { scaleOf } from "../../lib/head_masks.mjs";
 import { groupSentence } from "../../lib/heads.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { closeBySwipe } from "../../lib/swipe.mjs";
@@ -103,7 +104,7 @@ export class HeadPanel {
     const { pointer, open } = this.store;
     const group = groupSentence(open, pointer);
     setText(this.role, `${scaledWords(pointer, open) || describePicture(this.store, open)} ${group}`);
-    this.element.classList.toggle("hs-removed", pointer.head_mask?.[open[0]]?.[open[1]] === 0);
+    this.element.classList.toggle("hs-removed", scaleOf(pointer.head_mask, open) === 0);
     setText(this.measured, shortRole(this.store, this.store.open));
     this.measured.title = roleSentence(this.store, this.store.open);
   }

@@ -5,6 +5,7 @@ import { clamp } from "../../lib/numbers.mjs";
 import { firstQuery } from "../../lib/triangle.mjs";
 import { sentence } from "../../lib/words.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
+import { hasOpenList } from "../../widgets/popover.mjs";
 
 /** @import { ShownText } from "../state/shown_text.mjs" */
 
@@ -37,11 +38,10 @@ export function moveByKey(store, event, { back, forward }, announcement) {
 const OPEN_BUTTONS = ":is(.hs-topbar, .hs-written, .hs-pair-text) button";
 // Inside these, the list or the field handles the keys; while a button's list is open, that list does.
 const OCCUPIED = "[role=dialog], [role=listbox], [role=menu], .hs-tabs, table, [aria-expanded=true]";
-const OPEN_LIST = ".hs-popover-anchor [aria-expanded=true], .hs-menu [aria-expanded=true]";
 
 /** Whether the focused element leaves the arrow keys unused. @param {EventTarget | null} target */
 function isFree(target) {
-  if (!(target instanceof Element) || document.querySelector(OPEN_LIST)) return false;
+  if (!(target instanceof Element) || hasOpenList()) return false;
   if (target === document.body || target === document.documentElement) return true;
   return target.matches(OPEN_BUTTONS) && !target.closest(OCCUPIED);
 }

@@ -1,6 +1,6 @@
 // "This step": the row that every head had when one token was written, one strip per head, layer by layer.
 
-import { headAt, isHead, isSamePicture } from "../../lib/heads.mjs";
+import { headAt, headIndex, isHead, isSamePicture } from "../../lib/heads.mjs";
 import { firstQuery, keysOf } from "../../lib/triangle.mjs";
 import { ARROWS, make } from "../../lib/dom.mjs";
 import { label } from "../../lib/drawing/axes.mjs";
@@ -233,7 +233,7 @@ export class StepRows {
     const column = Math.floor((y - layer * (n_head * ROW + GAP)) / ROW);
     const key = Math.floor((event.clientX - box.left - LEFT) / this.#cell);
     if (y < 0 || layer >= n_layer || column >= n_head || key >= keysOf(this.query)) return null;
-    return { head: layer * n_head + column, key: Math.max(key, 0) };
+    return { head: headIndex([layer, column], { n_head }), key: Math.max(key, 0) };
   }
 
   /** @param {StepCell | null} at */
@@ -253,8 +253,7 @@ export class StepRows {
     const { query, store } = this;
     if (query === null) return;
     const { n_layer, n_head } = store.pointer;
-    const [layer, column] = store.open;
-    const open = isHead(store.open, store.pointer) ? layer * n_head + column : 0;
+    const open = isHead(store.open, store.pointer) ? headIndex(store.open, store.pointer) : 0;
     const { head, key } = this.#at ?? { head: open, key: query };
     if (event.key === "Enter") this.open({ head, key });
     else if (!ARROWS[event.key]) return;

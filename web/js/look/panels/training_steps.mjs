@@ -1,5 +1,6 @@
 // Dragging through training: the same text, read with the snapshots that were kept along the way.
 
+import { thousands } from "../../lib/numbers.mjs";
 import { make, setHidden, svg } from "../../lib/dom.mjs";
 import { strongestHead } from "../../lib/heads.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
@@ -124,7 +125,7 @@ export class TrainingSteps {
     const { kept } = this.#report;
     const at = this.step ?? (kept != null && steps.includes(kept) ? kept : steps[steps.length - 1]);
     setRange(this.range, Math.max(0, steps.indexOf(at)), { max: steps.length - 1 });
-    const name = `Training step ${at.toLocaleString("en")}`;
+    const name = `Training step ${thousands(at)}`;
     this.range.setAttribute("aria-valuetext", name);
     this.title.textContent = this.loading !== null ? `${name}, loading …` : name;
     const best = heads.map(({ step, induction, previous_token }) => ({
@@ -192,7 +193,7 @@ function trainingChart(at, kept, lines) {
   drawing.append(...chart.parts);
   const ticks = make("p", { class: "hs-hint hs-chart-ends" });
   for (let i = 0; i <= TICKS; i++) {
-    const step = kept[Math.round((i * (kept.length - 1)) / TICKS)].toLocaleString("en");
+    const step = thousands(kept[Math.round((i * (kept.length - 1)) / TICKS)]);
     ticks.append(make("span", {}, i ? step : `step ${step}`));
   }
   return make("div", {}, drawing, ticks, legend);
@@ -205,7 +206,7 @@ function trainingChart(at, kept, lines) {
  */
 export function lineWords({ name, points, isLoss }, start) {
   const [[step, first], [, last]] = [points[0], points[points.length - 1]];
-  const measured = step > start ? `, first measured at step ${step.toLocaleString("en")}` : "";
+  const measured = step > start ? `, first measured at step ${thousands(step)}` : "";
   return `${name} ${first.toFixed(2)} to ${last.toFixed(2)}${isLoss ? " nats" : ""}${measured}`;
 }
 

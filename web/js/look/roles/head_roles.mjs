@@ -1,6 +1,7 @@
 // What the heads of a model do, as the server measured it: where they look on random tokens, and whether they copy
 // what they look at (model/lens/head_roles.py).
 
+import { idle } from "../../lib/latest.mjs";
 import { CLEAR_ROLE } from "../../lib/metrics.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { isBusy } from "../state/pointer.mjs";
@@ -70,8 +71,7 @@ export function loadRoles(store) {
     )
       return;
     wanted = sha256;
-    const idle = window.requestIdleCallback ?? ((/** @type {() => void} */ callback) => setTimeout(callback, 500));
-    idle(() => void load(model, sha256), { timeout: 3000 });
+    void idle().then(() => load(model, sha256));
   };
   whenever(() => [store.pointer], follow);
 }

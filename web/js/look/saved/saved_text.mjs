@@ -1,6 +1,6 @@
 // The data of an HTML file as the answers that the page expects from its server: web/runs/exact.py in the browser.
 
-import { allPictures, isHead } from "../../lib/heads.mjs";
+import { allPictures, headIndex, isHead } from "../../lib/heads.mjs";
 import { cells, firstQuery, keysOf } from "../../lib/triangle.mjs";
 
 /** @import { Answered, SavedText } from "../../types.js" */
@@ -116,9 +116,9 @@ class Pictures {
 
   /** The rows of one picture. @param {number} layer @param {number} column */
   picture(layer, column) {
-    const { n_head, size } = this;
+    const { size } = this;
     if (isHead([layer, column], this)) {
-      const index = layer * n_head + column;
+      const index = headIndex([layer, column], this);
       return this.weights.subarray(index * size, (index + 1) * size);
     }
     const key = `${layer} ${column}`;

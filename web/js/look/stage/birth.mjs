@@ -2,8 +2,8 @@
 // The steps that open without a download are read while the page is idle; playing reads no others.
 
 import { isStill, make, setText, svg } from "../../lib/dom.mjs";
-import { wait } from "../../lib/latest.mjs";
-import { share } from "../../lib/numbers.mjs";
+import { idle, wait } from "../../lib/latest.mjs";
+import { share, thousands } from "../../lib/numbers.mjs";
 import { softmax } from "../../lib/sampling.mjs";
 import { baseName, spoken } from "../../lib/words.mjs";
 import { rangeInput, setRange } from "../../widgets/controls.mjs";
@@ -84,8 +84,8 @@ export class Birth {
   get words() {
     if (!this.isThere || this.store.pointer.training_step == null) return [];
     const { step, probability } = this.#readings[this.#at];
-    const of = (/** @type {number} */ count) => count.toLocaleString("en");
-    const start = `After ${of(step)} of ${of(this.#readings[this.#readings.length - 1].step)} steps of training, `;
+    const last = thousands(this.#readings[this.#readings.length - 1].step);
+    const start = `After ${thousands(step)} of ${last} steps of training, `;
     return [start, { strong: this.#word }, " has ", { strong: share(probability) }, ". "];
   }
 
@@ -212,14 +212,14 @@ export class Birth {
     const end = this.#readings[last].step;
     setRange(this.range, step, { max: end });
     setText(this.title, `How likely ${this.#word} is`);
-    const said = `After ${step.toLocaleString("en")} steps of training: ${share(probability)}`;
+    const said = `After ${thousands(step)} steps of training: ${share(probability)}`;
     this.range.setAttribute("aria-valuetext", said);
     const half = this.#readings.findIndex((reading) => reading.probability >= 0.5);
     const marked = [...new Set([0, half, last])].filter((i) => i >= 0);
     this.marks.replaceChildren(
       ...marked.map((i) => {
         const own = this.#readings[i].step;
-        const mark = make("span", {}, own.toLocaleString("en"), i === last ? " steps of training" : "");
+        const mark = make("span", {}, thousands(own), i === last ? " steps of training" : "");
         mark.style.left = `${(100 * own) / end}%`;
         return mark;
       }),
@@ -230,10 +230,3 @@ export class Birth {
     this.area.setAttribute("d", `M0,${HEIGHT}L${points.join("L")}L${WIDTH},${HEIGHT}Z`);
   }
 }
-
-/** Resolves when the page is idle. */
-const idle = () =>
-  new Promise((resolve) => {
-    if (window.requestIdleCallback) window.requestIdleCallback(() => resolve(null), { timeout: 3000 });
-    else setTimeout(resolve, 500);
-  });

@@ -3,7 +3,7 @@
 import { isStill, make, setText } from "../../lib/dom.mjs";
 import { isHead, isSamePicture } from "../../lib/heads.mjs";
 import { share, signed } from "../../lib/numbers.mjs";
-import { tile as tileOf } from "../../lib/thumbnails.mjs";
+import { tile as tileOf } from "../../lib/drawing/thumbnails.mjs";
 import { capitalised, pictureName, plainly, shownText, spoken, spokenInWord, unitOf } from "../../lib/words.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { roleSentence } from "../roles/role_words.mjs";

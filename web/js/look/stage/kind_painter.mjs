@@ -6,7 +6,7 @@ import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
 import { parseHex } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 
-/** @import { Thumbnails } from "../../lib/thumbnails.mjs" */
+/** @import { Thumbnails } from "../../lib/drawing/thumbnails.mjs" */
 /** @import { Kind } from "./gains.mjs" */
 
 const SCALE = new Scale({ scale: "sqrt", threshold: 0, hideFirst: false });

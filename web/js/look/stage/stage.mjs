@@ -2,7 +2,7 @@
 // words that could come next, one switch, and all heads as a field. Details show the instrument instead.
 
 import { hasModifier, make, setText } from "../../lib/dom.mjs";
-import { headAt } from "../../lib/heads.mjs";
+import { headAt, headIndex, isHead } from "../../lib/heads.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { listen, onChange, onResize, whenever } from "../../lib/reactive.mjs";
 import { plainly, readAfter, spoken, unitOf } from "../../lib/words.mjs";
@@ -235,10 +235,7 @@ export class Stage {
   #drawCard() {
     const { store } = this;
     if (!this.#isShown || !store.rows) return;
-    const { n_head, n_layer } = store.pointer;
-    const [layer, column] = store.open;
-    const isOne = layer < n_layer && column < n_head;
-    const head = this.#pointed ?? (isOne ? layer * n_head + column : -1);
+    const head = this.#pointed ?? (isHead(store.open, store.pointer) ? headIndex(store.open, store.pointer) : -1);
     this.card.draw(head, head < 0 ? store.open : headAt(head, store.pointer));
   }
 

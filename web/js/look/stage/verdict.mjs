@@ -2,6 +2,7 @@
 // at the left; the list of next words is at their right.
 
 import { isStill, make, setFlag, setText } from "../../lib/dom.mjs";
+import { headIndex } from "../../lib/heads.mjs";
 import { mostProbable } from "../../lib/sampling.mjs";
 import { changeWords, likeliestWords, offWords, originOf, restWords } from "../../lib/without_heads.mjs";
 import { capitalised, spoken, unitOf } from "../../lib/words.mjs";
@@ -113,8 +114,7 @@ export class Verdict {
   /** @param {Step} whole @param {string} target @param {"word" | "letter"} unit */
   #restWords(whole, target, unit) {
     const { group } = this.step;
-    const { n_head } = this.store.pointer;
-    const heads = group?.heads.map(([layer, head]) => layer * n_head + head) ?? [];
+    const heads = group?.heads.map((head) => headIndex(head, this.store.pointer)) ?? [];
     const adds = whole.adds && heads.map((head) => /** @type {number[]} */ (whole.adds)[head]);
     return restWords({ n: heads.length, copied: group?.copied ?? null, adds, all: whole.adds }, target, unit);
   }

@@ -1,5 +1,6 @@
 // The visitor's choices for a question, as stored in links.
 
+import { fromBase64Url, toBase64Url } from "../../lib/bytes.mjs";
 import { characters } from "../../lib/words.mjs";
 
 const PART = /^[\w-]+$/;
@@ -60,17 +61,12 @@ export function applyEdit(text, edit) {
 }
 
 /** Encode a text with letters, digits, - and _ only. @param {string} text */
-export function encodeText(text) {
-  const bytes = Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte));
-  return btoa(bytes.join("")).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-}
+export const encodeText = (text) => toBase64Url(new TextEncoder().encode(text));
 
 /** @param {string} code @returns {string | null} null if `encodeText` did not write it */
 export function decodeText(code) {
   try {
-    const bytes = atob(code.replaceAll("-", "+").replaceAll("_", "/"));
-    const read = Uint8Array.from(bytes, (byte) => byte.charCodeAt(0));
-    return new TextDecoder("utf-8", { fatal: true }).decode(read);
+    return new TextDecoder("utf-8", { fatal: true }).decode(fromBase64Url(code));
   } catch {
     return null;
   }

@@ -1,3 +1,4 @@
+import { fromBase64 } from "../../lib/bytes.mjs";
 // A text that is drawn like any other, but without a server: the opening in the page's HTML (web/page/first_screen.py),
 // until the server has the model, or the text of a file (saved/main.mjs).
 
@@ -47,11 +48,8 @@ export const fromFirstScreen = ({ pointer, answers, vocabulary, attribution, rol
   vocabulary,
   attribution,
   roles,
-  answer: (path) => (path in answers ? fromBase64(answers[path]) : undefined),
+  answer: (path) => (path in answers ? fromBase64(answers[path]).buffer : undefined),
 });
-
-/** @param {string} text */
-const fromBase64 = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
 
 /** @param {string} path */
 export const preparedAnswer = (path) => prepared?.answer(path);

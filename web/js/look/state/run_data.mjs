@@ -2,7 +2,7 @@
 
 import { allHeads, isSamePicture } from "../../lib/heads.mjs";
 import { N_METRICS, UNIFORM } from "../../lib/metrics.mjs";
-import { Thumbnails } from "../../lib/thumbnails.mjs";
+import { Thumbnails } from "../../lib/drawing/thumbnails.mjs";
 import { HeadWeights } from "../../lib/triangle.mjs";
 
 /** @import { Frame, PictureId, Token } from "../../types.js" */

@@ -1,3 +1,4 @@
+import { thousands } from "../../../lib/numbers.mjs";
 // Rows of prompts, from JSON, JSON lines or CSV.
 
 /**
@@ -20,7 +21,7 @@ export function parseRows(text) {
   const read = first === "[" ? fromJson(text) : first === "{" || first === '"' ? fromLines(text) : fromCsv(text);
   if (!read.rows.length) throw new Error("There are no prompts yet.");
   if (read.rows.length > MAX_ROWS)
-    throw new Error(`${read.rows.length.toLocaleString("en")} rows were given; at most 1,000 are read.`);
+    throw new Error(`${thousands(read.rows.length)} rows were given; at most 1,000 are read.`);
   return read;
 }
 

@@ -2,7 +2,7 @@
 
 import { make } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
-import { counted, fixed } from "../../../lib/numbers.mjs";
+import { counted, fixed, percent } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { writeChoices } from "../../state/choices.mjs";
 import { HeadList } from "../head_list.mjs";
@@ -10,7 +10,6 @@ import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
 import { FIRST_SET, SetChooser } from "../prompts/set_chooser.mjs";
 import { circuitGraph } from "./circuit_graph.mjs";
 import { feeding, WAYS } from "./feeding.mjs";
-import { percent } from "./residual_table.mjs";
 import { smallButton } from "../../../widgets/controls.mjs";
 import { fillRows, makeCell, makeTable } from "../../../widgets/table.mjs";
 

@@ -2,9 +2,8 @@
 
 import { make, svg } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
-import { clamp } from "../../../lib/numbers.mjs";
+import { clamp, percent } from "../../../lib/numbers.mjs";
 import { shorten, visible } from "../../../lib/words.mjs";
-import { percent } from "./residual_table.mjs";
 
 /** @import { CircuitAnswer, EdgeInCircuit, HeadInCircuit } from "../../../lens.js" */
 

@@ -3,12 +3,11 @@
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, headName } from "../../../lib/heads.mjs";
 import { isClearRole } from "../../../lib/metrics.mjs";
-import { fixed, withoutZero } from "../../../lib/numbers.mjs";
+import { fixed, percent, withoutZero } from "../../../lib/numbers.mjs";
 import { apart, distanceField, distanceIn } from "../distance_field.mjs";
 import { HeadList } from "../head_list.mjs";
 import { openHead, textBody, textProblem } from "../subject.mjs";
 import { bestRole, ROLES, TrainingTable } from "./feeding_steps.mjs";
-import { percent } from "./residual_table.mjs";
 import { tabs } from "../../../widgets/controls.mjs";
 
 /** @import { Role } from "./feeding_steps.mjs" */
@@ -240,7 +239,7 @@ export function readComposition(answer, [layer, head], way, isRotary = false) {
  */
 function readCuts(answer, way, route) {
   const moved = way === "v" ? "of its output" : "of its attention to other tokens";
-  const rows = rowsOf(answer[route][way], (value) => percent1(value));
+  const rows = rowsOf(answer[route][way], (value) => percent(value, 1));
   const [first] = rows;
   const here = headName([answer.layer, answer.head]);
   return {
@@ -248,7 +247,7 @@ function readCuts(answer, way, route) {
     arcs: arcsOf(rows, ({ value }) => value > 0.001 && value >= LARGE_SHARE * first.value),
     sentence:
       `Cutting the path from ${headName(first.picture)} into the ${WAYS[way]} of ${here} ` +
-      `${way === "v" ? "changes" : "moves"} ${percent1(first.value)} ${moved}.`,
+      `${way === "v" ? "changes" : "moves"} ${percent(first.value, 1)} ${moved}.`,
     plain:
       first.value < SLIGHT_EFFECT
         ? `In this text, the ${WAYS[way]} of ${here} hardly change if any one earlier head is removed.`
@@ -257,7 +256,7 @@ function readCuts(answer, way, route) {
     title: `Effect of cutting each head’s path into the ${WAYS[way]} of ${here}`,
     ends: ["nothing changes", "most changes"],
     short: (value) => (100 * value).toFixed(value < 0.0995 ? 1 : 0),
-    long: percent1,
+    long: (value) => percent(value, 1),
     ramp: "looks",
   };
 }
@@ -302,6 +301,3 @@ export function readRole(answer, route) {
     role,
   };
 }
-
-/** @param {number} value */
-const percent1 = (value) => `${(100 * value).toFixed(1)}%`;

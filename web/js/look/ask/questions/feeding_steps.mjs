@@ -2,7 +2,7 @@
 
 import { make } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
-import { fixed } from "../../../lib/numbers.mjs";
+import { fixed, thousands } from "../../../lib/numbers.mjs";
 import { onEnd } from "../../../lib/reactive.mjs";
 import { baseName } from "../../../lib/words.mjs";
 import { askServer } from "../../state/ask_server.mjs";
@@ -77,7 +77,7 @@ export class TrainingTable {
         const answer = await this.ask(`${model}@${step}`, signal);
         const [layer, column] = earlier;
         const scores = [answer.plain[role], answer.every[role][layer][column], answer.direct[role][layer][column]];
-        const row = makeRow([step.toLocaleString("en"), ...scores.map((score) => fixed(score, 3))]);
+        const row = makeRow([thousands(step), ...scores.map((score) => fixed(score, 3))]);
         this.table.tBodies[0].append(row);
       }
       this.stop();

@@ -1,5 +1,6 @@
 // A map of all heads: heads that behave alike in this text lie close together. Clicking one opens it.
 
+import { percent } from "../../../lib/numbers.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, isSamePicture } from "../../../lib/heads.mjs";
 import { pictureName } from "../../../lib/words.mjs";
@@ -68,7 +69,7 @@ export function headMap(store) {
     );
     plot.replaceChildren(...dots);
     roving.update(dots.find((dot) => dot.getAttribute("aria-pressed") === "true"));
-    const share = explained.map((part) => `${(100 * part).toFixed(0)}%`);
+    const share = explained.map((part) => percent(part));
     const main = axes.map((axis) => {
       const order = axis.map((value, i) => ({ value, i })).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
       return order

@@ -2,7 +2,7 @@
 
 import { make } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
-import { fixed, probabilityChange, signed, withoutZero } from "../../../lib/numbers.mjs";
+import { fixed, percent, probabilityChange, signed, withoutZero } from "../../../lib/numbers.mjs";
 import { capitalised, pictureName, textOf, visible } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
@@ -221,8 +221,9 @@ export function knockoutPlain({ delta, token_delta }, position, name, text = "")
   const [picture, value] = largest(delta);
   const changes = delta.flat();
   const slight = changes.filter((change) => Math.abs(change) < Math.log1p(SLIGHT_CHANGE)).length;
-  const percent = `${Math.round(100 * SLIGHT_CHANGE)}%`;
-  const count = `For ${slight} of ${changes.length} heads, removing it alone changes that by less than ${percent}.`;
+  const count =
+    `For ${slight} of ${changes.length} heads, removing it alone changes that by less than ` +
+    `${percent(SLIGHT_CHANGE)}.`;
   const whole =
     value < MIN_CHANGE
       ? "No single head is needed: without any one of them, this text is predicted about as well, or better."

@@ -1,7 +1,7 @@
 // The text in which passages are searched for: the one on the page, a pasted one, a file, or one that the model writes.
 
 import { make } from "../../../lib/dom.mjs";
-import { counted } from "../../../lib/numbers.mjs";
+import { counted, thousands } from "../../../lib/numbers.mjs";
 import { request } from "../../../lib/http.mjs";
 import { countCharacters, promptText } from "../../../lib/words.mjs";
 import { preparedQuestion } from "../../state/prepared.mjs";
@@ -13,7 +13,7 @@ const MAX_BYTES = 1_000_000; // as the server has it (MAX_LONG_TEXT_BYTES in web
 const WRITTEN_TOKENS = 1000; // tokens that the model writes
 
 /** @param {number} bytes */
-const tooMany = (bytes) => `${bytes.toLocaleString("en")} bytes; at most 1,000,000 are read.`;
+const tooMany = (bytes) => `${thousands(bytes)} bytes; at most 1,000,000 are read.`;
 
 /**
  * @param {ShownText} store
@@ -51,7 +51,7 @@ export function textChoice(store, changed) {
 
   async function writeFirst() {
     write.disabled = true;
-    status.textContent = `The model is writing ${WRITTEN_TOKENS.toLocaleString("en")} tokens.`;
+    status.textContent = `The model is writing ${thousands(WRITTEN_TOKENS)} tokens.`;
     try {
       const prompt = store.ids.slice(0, Math.max(store.pointer.n_prompt, 1));
       const body = {

@@ -3,12 +3,11 @@
 import { make } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { request as post } from "../../../lib/http.mjs";
-import { counted, fixed, signed, withoutZero } from "../../../lib/numbers.mjs";
+import { counted, fixed, percent, signed, withoutZero } from "../../../lib/numbers.mjs";
 import { ending, pictureName } from "../../../lib/words.mjs";
 import { openText } from "../../state/open_text.mjs";
 import { HeadList } from "../head_list.mjs";
 import { FIRST_SET, SetChooser } from "../prompts/set_chooser.mjs";
-import { percent } from "./residual_table.mjs";
 import { dropdown, smallButton } from "../../../widgets/controls.mjs";
 import { fillTable, makeCell, makeTable } from "../../../widgets/table.mjs";
 

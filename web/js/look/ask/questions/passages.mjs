@@ -1,7 +1,7 @@
 // Where does this head fire? Its strongest passages in a long text, what they share, and a map of all heads.
 
 import { make } from "../../../lib/dom.mjs";
-import { counted, exact, fixed, share, withoutZero } from "../../../lib/numbers.mjs";
+import { counted, exact, fixed, percent, share, thousands, withoutZero } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { openText } from "../../state/open_text.mjs";
 import { headMap } from "./head_map.mjs";
@@ -107,7 +107,7 @@ class Passages {
         {},
         make("b", {}, `${count} of ${n}`),
         `: the looked-at token ${pattern} `,
-        make("span", {}, `(${(100 * everywhere).toFixed(0)}% over the whole text)`),
+        make("span", {}, `(${percent(everywhere)} over the whole text)`),
       ),
     );
     this.shares.replaceChildren(...rows);
@@ -240,7 +240,7 @@ function histogram(counts, edges, what) {
     const range = `${fixed(edges[i], 3)} to ${fixed(edges[i + 1], 3)}`;
     const count = counts[i].toLocaleString("en");
     const amount = bar(Math.sqrt(counts[i]) / most);
-    amount.title = `${range}: ${count} of ${total.toLocaleString("en")}`;
+    amount.title = `${range}: ${count} of ${thousands(total)}`;
     bars.append(amount);
     rows.push([range, count]);
   }

@@ -2,7 +2,7 @@
 
 import { make } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
-import { fixed } from "../../../lib/numbers.mjs";
+import { fixed, percent } from "../../../lib/numbers.mjs";
 import { pictureName, promptText, visible } from "../../../lib/words.mjs";
 import { openText } from "../../state/open_text.mjs";
 import { encodeText, findEdit, writeChoices, writeEdit } from "../../state/choices.mjs";
@@ -10,7 +10,7 @@ import { HeadList } from "../head_list.mjs";
 import { encodeMask, withScale } from "../../../lib/head_masks.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
 import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
-import { percent, residualTable } from "./residual_table.mjs";
+import { residualTable } from "./residual_table.mjs";
 import { chipButton, smallButton, tabs } from "../../../widgets/controls.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
@@ -246,7 +246,7 @@ class Patching {
       values: effects,
       most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
       ramp: "change",
-      short: (value) => (100 * value).toFixed(0).replace("-", "−").replace(/^−0$/, "0"),
+      short: (value) => fixed(100 * value, 0),
       long: percent,
       ends: words.ends,
     });

@@ -2,7 +2,7 @@
 
 import { make } from "../../../lib/dom.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
-import { clamp } from "../../../lib/numbers.mjs";
+import { clamp, percent } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { smallButton } from "../../../widgets/controls.mjs";
 import { fillTable, makeCell, makeTable } from "../../../widgets/table.mjs";
@@ -11,9 +11,6 @@ import { fillTable, makeCell, makeTable } from "../../../widgets/table.mjs";
 
 const MIN_EFFECT = 0.05; // positions whose effect is smaller in every layer are left out
 const MAX_POSITIONS = 12;
-
-/** A share as a whole per cent. @param {number} value */
-export const percent = (value) => `${(100 * value).toFixed(0).replace("-", "−").replace(/^−0$/, "0")}%`;
 
 /**
  * The positions to show, in their order.

@@ -1,6 +1,6 @@
 // The thumbnails of all pictures of a text, pooled in the same way as on the server (model/drawing/thumbnails.py).
 
-import { keysOf } from "./triangle.mjs";
+import { keysOf } from "../triangle.mjs";
 
 /**
  * The thumbnail cell of a token: the first token has its own, `factor` of the others share one.
