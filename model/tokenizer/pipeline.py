@@ -34,9 +34,10 @@ class PipelineTokenizer(BPEVocabulary):
 
         vocabulary: dict[str, int] = spec["model"]["vocab"]
         added = added_tokens(spec)
-        for token, token_id in (vocabulary | {token["content"]: token["id"] for token in added}).items():
+        contents = {token["content"]: token["id"] for token in added}
+        for token, token_id in (vocabulary | contents).items():
             check_id(token, token_id)
-        check_distinct(vocabulary | {token["content"]: token["id"] for token in added})
+        check_distinct(vocabulary | contents)
         is_byte_level = part_type(spec.get("decoder")) == "ByteLevel"
         pattern = check_byte_level(spec) if is_byte_level else check_sentencepiece(spec)
         # Other added tokens, such as Pythia's runs of spaces, end where no pattern shows.
@@ -46,8 +47,10 @@ class PipelineTokenizer(BPEVocabulary):
         self.drops_first_space = part_type(parts(spec["decoder"], "decoders")[-1]) == "Strip"
         self.spec = spec
         self.special_tokens = {token["content"]: token["id"] for token in added if token.get("special")}
-        self.bytes_of = dict(byte_level(vocabulary) if is_byte_level else sentencepiece(vocabulary))
-        self.bytes_of |= {token["id"]: token["content"].encode() for token in added}
+        if is_byte_level:
+            self.bytes_of = dict(byte_level(vocabulary)) | {i: content.encode() for content, i in contents.items()}
+        else:  # where added tokens, such as Gemma 3's runs of spaces, are written like others
+            self.bytes_of = dict(sentencepiece(vocabulary | contents))
         try:
             # What comes before every prompt is added here; the library's post-processor would move offsets, too.
             self.library = Library.from_str(json.dumps(spec | {"post_processor": None}))

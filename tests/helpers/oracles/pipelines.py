@@ -91,8 +91,12 @@ def llama2(prepends: bool = True, scheme: str = "first") -> dict[str, Any]:
 
 
 def gemma3() -> dict[str, Any]:
-    """Llama 2's without a space, and a split at spaces, of which the normalizer leaves none."""
+    """Llama 2's without a space, a split at spaces, of which the normalizer leaves none, and runs as added tokens."""
     spec = llama2(scheme="never")
+    vocabulary = spec["model"]["vocab"]
+    flags = dict.fromkeys(("special", "single_word", "lstrip", "rstrip", "normalized"), False)
+    for run in ("\n\n", "▁▁", "▁▁▁"):
+        spec["added_tokens"].append(flags | {"content": run, "id": vocabulary.setdefault(run, len(vocabulary))})
     replace = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
     split = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
     return spec | {"normalizer": replace, "pre_tokenizer": split}
