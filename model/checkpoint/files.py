@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from ..errors import CheckpointError, InvalidValue, Mismatch, shorten
 
-# Gemma 3's vocabulary, the largest in use, has 1.86 million, in 262,144 tokens and in 514,906 merges as pairs; each value
+# Gemma 3's vocabulary, the largest in use, has 1.86 million: 262,144 tokens and 514,906 merges as pairs. Each value
 # takes up to 150 bytes in memory.
 MAX_JSON_VALUES = 2_500_000
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
