@@ -1,4 +1,4 @@
-"""The vocabularies of Llama, Mistral, Qwen, SmolLM and Pythia, run by the ``tokenizers`` library."""
+"""The vocabularies of Llama, Mistral, Gemma, OLMo, Qwen, SmolLM and Pythia, run by the ``tokenizers`` library."""
 
 import itertools
 import json
@@ -16,12 +16,14 @@ LLAMA3_PATTERN, QWEN2_PATTERN = (
     CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|" + digits + r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     for digits in (r"\p{N}{1,3}", r"\p{N}")
 )
+# Into these pieces, or by removing what is in none of them, as OLMo 2 does: nothing, since they cover any text.
+SPLITS = (("Isolated", False), ("Removed", True))
 DIGITS_PATTERN = rf"\p{{N}}|{GPT2_PATTERN}"  # of SmolLM: each digit alone, then as GPT-2
 SURROGATE = re.compile("[\ud800-\udfff]")
 PREPEND_SCHEMES = ("first", "always", "never")  # where "▁" is put: before a text, also after special tokens, or nowhere
 SPACE = "▁"  # stands for a space in the vocabularies of SentencePiece (Kudo & Richardson 2018)
 PRE_TOKENIZERS = (
-    "GPT-2's ByteLevel without a prefix space, or the pre-tokenizer of Llama, Gemma 3, Qwen 2, SmolLM or Pythia"
+    "GPT-2's ByteLevel without a prefix space, or the pre-tokenizer of Llama, Gemma 3, OLMo 2, Qwen 2, SmolLM or Pythia"
 )
 
 
@@ -130,9 +132,9 @@ def check_byte_level(spec: Spec) -> str:
         case [{"type": "Digits", "individual_digits": True}, byte_level] if is_gpt2_byte_level(byte_level):
             return DIGITS_PATTERN
         case [
-            {"type": "Split", "pattern": {"Regex": str(pattern)}, "behavior": "Isolated", "invert": False},
+            {"type": "Split", "pattern": {"Regex": str(pattern)}, "behavior": str(behavior), "invert": bool(invert)},
             {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
-        ] if pattern in (LLAMA3_PATTERN, QWEN2_PATTERN):
+        ] if pattern in (LLAMA3_PATTERN, QWEN2_PATTERN) and (behavior, invert) in SPLITS:
             return str(pattern)
     raise Mismatch(f"the pre-tokenizer {shorten(pre, MAX_FOUND)}", PRE_TOKENIZERS)
 

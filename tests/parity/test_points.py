@@ -14,7 +14,8 @@ from helpers.oracles.hooks import names_of
 from model.points import points
 
 EXACT, N_TOKENS = 1e-5, 9
-EMBEDDINGS = ("transformer.wte", "gpt_neox.embed_in", "model.embed_tokens")
+EMBEDDINGS = ("transformer.wte", "gpt_neox.embed_in", "model.embed_tokens", "model.decoder.embed_tokens")
+POSITIONS = ("transformer.wpe", "model.decoder.embed_positions")
 
 
 def expected_points(gpt: Any, ids: list[int]) -> dict[str, Tensor]:
@@ -25,7 +26,8 @@ def expected_points(gpt: Any, ids: list[int]) -> dict[str, Tensor]:
     def keep(name: str) -> Any:
         def hook(_module: Any, args: Any, kwargs: Any, output: Any) -> None:
             given = args[0] if args else kwargs.get("hidden_states")
-            inputs[name], outputs[name] = given[0], (output[0] if isinstance(output, tuple) else output)[0]
+            whole = output[0] if isinstance(output, tuple) else output
+            inputs[name], outputs[name] = given.flatten(0, -2), whole.flatten(0, -2)
 
         return hook
 
@@ -54,8 +56,7 @@ def expected_points(gpt: Any, ids: list[int]) -> dict[str, Tensor]:
         found[f"{at}.hook_normalized"] = x / found[f"{at}.hook_scale"]
 
     found["hook_embed"] = next(outputs[name] for name in EMBEDDINGS if name in outputs)
-    if "transformer.wpe" in outputs:
-        found["hook_pos_embed"] = outputs["transformer.wpe"]
+    found |= {"hook_pos_embed": outputs[name] for name in POSITIONS if name in outputs}
     for layer in range(config.num_hidden_layers):
         at, block = f"blocks.{layer}.", f"{parts.body}.{parts.layers}.{layer}"
         ln1, ln2, output, mlp, first, last = (
@@ -80,7 +81,7 @@ def expected_points(gpt: Any, ids: list[int]) -> dict[str, Tensor]:
         found[at + "hook_attn_out"] = outputs.get(f"{block}.{parts.post_1}", outputs[output])
         add_norm(at + "ln1_post", f"{block}.{parts.post_1}")
         if not (kind == "gpt_neox" and config.use_parallel_residual):
-            found[at + "hook_resid_mid"] = inputs.get(ln2, inputs[mlp])
+            found[at + "hook_resid_mid"] = inputs[ln2 if ln2 in inputs else first]
         add_norm(at + "ln2", ln2)
         found[at + "mlp.hook_pre"] = outputs[first]
         if f"{mlp}.up_proj" in outputs:

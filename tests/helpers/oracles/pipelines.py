@@ -54,6 +54,13 @@ def qwen2() -> dict[str, Any]:
     return trained(tokenizer, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
 
 
+def olmo2() -> dict[str, Any]:
+    spec = trained(byte_level(pre_tokenizers.Split(Regex(LLAMA3_PATTERN), "removed", invert=True)), ["<|endoftext|>"])
+    flags = dict.fromkeys(("special", "single_word", "lstrip", "rstrip", "normalized"), False)
+    spec["added_tokens"].append(flags | {"content": "|||IP_ADDRESS|||", "id": len(spec["model"]["vocab"])})
+    return spec
+
+
 def smollm() -> dict[str, Any]:
     return trained(byte_level(pre_tokenizers.Digits(individual_digits=True)), ["<|endoftext|>", "<|im_start|>"])
 
@@ -105,6 +112,7 @@ def gemma3() -> dict[str, Any]:
 PIPELINES: dict[str, Callable[[], dict[str, Any]]] = {
     "llama 3": llama3,
     "qwen 2": qwen2,
+    "olmo 2": olmo2,
     "smollm": smollm,
     "pythia": pythia,
     "llama 2": llama2,
