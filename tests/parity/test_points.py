@@ -56,7 +56,8 @@ def expected_points(gpt: Any, ids: list[int]) -> dict[str, Tensor]:
         found[f"{at}.hook_normalized"] = x / found[f"{at}.hook_scale"]
 
     found["hook_embed"] = next(outputs[name] for name in EMBEDDINGS if name in outputs)
-    found |= {"hook_pos_embed": outputs[name] for name in POSITIONS if name in outputs}
+    if positions := [outputs[name] for name in POSITIONS if name in outputs]:
+        found["hook_pos_embed"] = positions[0]
     for layer in range(config.num_hidden_layers):
         at, block = f"blocks.{layer}.", f"{parts.body}.{parts.layers}.{layer}"
         ln1, ln2, output, mlp, first, last = (
