@@ -60,13 +60,13 @@ class Block(LayerNorms):
         # Calling idle dropout modules would slow down small models by 5%.
         drop: Callable[[Tensor], Tensor] = self.dropout if self.training else lambda y: y
         x = hooks.at("hook_resid_pre", x)
-        added = normalise(self.ln_1_post, attend(self, self.attention_input(x, hooks)), hooks.within("ln1_post."))
+        added = self.attention_output(attend(self, self.attention_input(x, hooks)), hooks)
         after = x + hooks.at("hook_attn_out", drop(added))
         if not self.parallel:
             after = x = hooks.at("hook_resid_mid", after)
         added = self.mlp(normalise(self.ln_2, x, hooks.within("ln2.")), hooks.within("mlp."))
-        added = normalise(self.ln_2_post, added, hooks.within("ln2_post."))
-        return hooks.at("hook_resid_post", after + hooks.at("hook_mlp_out", drop(added)))
+        added = drop(self.mlp_output(added, hooks))
+        return hooks.at("hook_resid_post", after + hooks.at("hook_mlp_out", added))
 
     def neurons(self, x: Tensor) -> Tensor:
         """The MLP's neurons ``(..., inner_dim)`` from the residual stream that it reads."""

@@ -58,7 +58,8 @@ def layer_points(config: GPTConfig) -> list[str]:
     for part in ("ln1", "ln2"):
         unused = {"before": [f"{part}_post"], "after": [part], "both": []}[config.norm_place]
         missing |= {f"{name}.{point}" for name in unused for point in ("hook_scale", "hook_normalized")}
-    return [name for name in LAYER_POINTS if name not in missing]
+    found = [name for name in LAYER_POINTS if name not in missing]
+    return [name.replace("_post.", ".") for name in found] if config.norm_place == "after" else found
 
 
 def points(config: GPTConfig) -> list[str]:

@@ -15,6 +15,11 @@ def norms_around(config: GPTConfig) -> tuple[Norm, Norm]:
     return make_norm(config) if before else NoNorm(), make_norm(config) if after else NoNorm()
 
 
+def name_after(name: str, before: Norm) -> str:
+    """The name that points give the norm after a part: that of the one ``before`` it, unless there is one."""
+    return f"{name}." if isinstance(before, NoNorm) else f"{name}_post."
+
+
 class LayerNorms(nn.Module):
     """The norms before and after attention and the MLP, of which a layer has some.
 
@@ -31,6 +36,14 @@ class LayerNorms(nn.Module):
     def attention_input(self, x: Tensor, hooks: Hooks = NO_HOOKS) -> Tensor:
         """The input of attention: the residual stream ``(..., C)``, normalised if the model does so."""
         return normalise(self.ln_1, x, hooks.within("ln1."))
+
+    def attention_output(self, output: Tensor, hooks: Hooks = NO_HOOKS) -> Tensor:
+        """What attention adds to the residual stream: its ``output`` ``(..., C)``, normalised if the model does so."""
+        return normalise(self.ln_1_post, output, hooks.within(name_after("ln1", self.ln_1)))
+
+    def mlp_output(self, output: Tensor, hooks: Hooks = NO_HOOKS) -> Tensor:
+        """The same for the MLP."""
+        return normalise(self.ln_2_post, output, hooks.within(name_after("ln2", self.ln_2)))
 
     def fold_norm(self, rows: Tensor, *, centred: bool = True) -> Tensor:
         """Convert ``rows`` ``(..., C)`` that act on attention's input into rows that act on the residual stream."""

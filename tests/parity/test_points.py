@@ -80,7 +80,8 @@ def expected_points(gpt: Any, ids: list[int]) -> dict[str, Tensor]:
         by_head = (weight if kind == "gpt2" else weight.T).unflatten(0, (n_head, -1))
         found[at + "attn.hook_result"] = torch.einsum("thd,hdc->thc", z, by_head)
         found[at + "hook_attn_out"] = outputs.get(f"{block}.{parts.post_1}", outputs[output])
-        add_norm(at + "ln1_post", f"{block}.{parts.post_1}")
+        post = "_post" if parts.norm_1 else ""  # TransformerLens calls the only norms of a layer ln1 and ln2
+        add_norm(f"{at}ln1{post}", f"{block}.{parts.post_1}")
         if not (kind == "gpt_neox" and config.use_parallel_residual):
             found[at + "hook_resid_mid"] = inputs[ln2 if ln2 in inputs else first]
         add_norm(at + "ln2", ln2)
@@ -89,7 +90,7 @@ def expected_points(gpt: Any, ids: list[int]) -> dict[str, Tensor]:
             found[at + "mlp.hook_pre_linear"] = outputs[f"{mlp}.up_proj"]
         found[at + "mlp.hook_post"] = inputs[last]
         found[at + "hook_mlp_out"] = outputs.get(f"{block}.{parts.post_2}", outputs[last])
-        add_norm(at + "ln2_post", f"{block}.{parts.post_2}")
+        add_norm(f"{at}ln2{post}", f"{block}.{parts.post_2}")
         found[at + "hook_resid_post"] = outputs[block]
     last_block = f"blocks.{config.num_hidden_layers - 1}.hook_resid_post"
     found[last_block] = inputs[final]
