@@ -137,7 +137,7 @@ export class Strip {
       context.fillRect(x, y, CELL - 1, LINE - 1);
       const isHere = this.#isChosen && i === this.index;
       if (!isHere && !this.#lit.has(i)) return;
-      context.strokeStyle = style.getPropertyValue(isHere ? "--hs-mark" : "--hl-left");
+      context.strokeStyle = style.getPropertyValue(isHere ? "--hs-mark" : "--hs-left");
       context.lineWidth = 2;
       context.strokeRect(x + 1, y + 1, CELL - 3, LINE - 3);
     });
