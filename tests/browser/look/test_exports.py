@@ -223,29 +223,6 @@ def test_svg_holds_any_model_name_and_text(page: Any) -> None:
 
 
 @pytest.mark.slow
-def test_the_menu_by_keyboard(page: Any, tmp_path: Path) -> None:
-    button = page.get_by_role("button", name="Save this picture")
-    expect(button).to_have_attribute("aria-expanded", "false")
-    button.focus()
-    page.keyboard.press("ArrowDown")
-    expect(button).to_have_attribute("aria-expanded", "true")
-    expect(page.get_by_role("menu", name="Save this picture")).to_be_visible()
-    expect(page.get_by_role("menuitem", name="PNG")).to_be_focused()
-    page.keyboard.press("ArrowUp")
-    expect(page.get_by_role("menuitem", name="HTML")).to_be_focused()
-    page.keyboard.press("Escape")
-    expect(button).to_be_focused()
-    expect(page.get_by_role("menu")).to_have_count(0)
-    page.keyboard.press("Enter")
-    page.keyboard.press("End")
-    page.keyboard.press("ArrowUp")
-    with page.expect_download() as waiting:
-        page.keyboard.press("Enter")
-    assert waiting.value.suggested_filename.endswith(".safetensors")
-    expect(button).to_be_focused()
-
-
-@pytest.mark.slow
 def test_the_table_of_heads(page: Any, server: Server) -> None:
     show_summaries(page)
     page.get_by_role("button", name="Show heads as a table").click()

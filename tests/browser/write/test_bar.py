@@ -16,47 +16,11 @@ from helpers.page import (
     number_field,
     opened_settings,
     show_page,
-    stop_button,
     text,
     write,
     write_button,
 )
 from helpers.server import Server
-
-
-def test_enter_writes_and_line_breaks_do_not(page: Any, server: Server) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/look/write") else None)
-    prompt = page.get_by_label("Prompt")
-    before = text(page).text_content()
-    prompt.fill("")
-    page.keyboard.insert_text("to be\nor not\n")  # as if pasted
-    page.keyboard.press("Shift+Enter")
-    page.keyboard.type("that")
-    expect(prompt).to_have_value("to be\nor not\n\nthat")
-    assert asked == [] and text(page).text_content() == before
-    page.keyboard.press("Enter")
-    expect(text(page)).to_have_text(re.compile(r"^to be\nor not\n\nthat."))
-    assert len(asked) == 1
-    expect(prompt).to_have_value("to be\nor not\n\nthat")
-
-
-def test_one_of_write_and_stop_is_shown_and_keeps_the_focus(page: Any, server: Server, slow: Any) -> None:
-    page.get_by_role("button", name="Model", exact=True).click()
-    page.get_by_role("option", name="slow").click()
-    expect(stop_button(page)).to_be_hidden()
-    page.get_by_label("Prompt").fill("ab")
-    write_button(page).focus()
-    page.keyboard.press("Enter")
-    expect(stop_button(page)).to_be_focused()
-    expect(write_button(page)).to_be_hidden()
-    slow.gate.release()
-    expect(text(page)).to_have_text(re.compile("^ab.$", re.DOTALL))
-    (generation,) = server.running
-    page.keyboard.press("Enter")
-    assert generation.stopped.wait(10)
-    slow.gate.release()
-    expect(write_button(page)).to_be_focused()
 
 
 @pytest.mark.slow

@@ -95,7 +95,8 @@ test("a slider and its number are one", () => {
 });
 
 test("a line break is typed, and Enter writes unless a text is being written", () => {
-  bar.prompt.value = "to be";
+  bar.prompt.value = "to be\nor not\n"; // as if pasted
+  bar.prompt.dispatchEvent(new window.Event("input"));
   const enter = (more) => {
     const options = { key: "Enter", bubbles: true, cancelable: true, ...more };
     const event = new window.KeyboardEvent("keydown", options);
@@ -106,6 +107,7 @@ test("a line break is typed, and Enter writes unless a text is being written", (
   assert.deepEqual(asked, []);
   assert.equal(enter(), true);
   assert.deepEqual(asked, ["write"]);
+  assert.equal(bar.prompt.value, "to be\nor not\n");
   bar.showWriting(true);
   assert.equal(enter(), true);
   assert.deepEqual(asked, ["write"]);

@@ -59,6 +59,13 @@ test("a menu is used with the keyboard, and the focus returns", () => {
   assert.match(menu.textContent, /SVG/);
   assert.equal(window.document.activeElement, button);
   assert.equal(button.getAttribute("aria-expanded"), "false");
+  press(button, "ArrowDown");
+  press(window.document.activeElement, "End");
+  press(window.document.activeElement, "ArrowUp");
+  assert.equal(window.document.activeElement.textContent, "PNG");
+  press(window.document.activeElement, "Escape");
+  assert.equal(window.document.activeElement, button);
+  assert.ok(menu.querySelector("[role=menu]").hidden);
 });
 
 test("a panel is closed by Escape and by a click elsewhere", () => {
