@@ -412,6 +412,26 @@ export interface MatrixSource {
   readonly drawn: unknown[]; // all that changes more than the marks
 }
 
+/** What a matrix draws, and says of its cells. */
+export interface MatrixCells {
+  /** How many tokens are drawn. */
+  readonly count: number;
+  /** Where n tokens lie in `width` CSS pixels. */
+  place(
+    context: import("./lib/drawing/axes.mjs").Context,
+    n: number,
+    width: number,
+  ): import("./lib/drawing/axes.mjs").Layout;
+  /** The triangle or rectangle as an image, `size` CSS pixels wide. */
+  paint(n: number, size: number): HTMLCanvasElement | OffscreenCanvas;
+  /** The number of a cell, in full if it is locked, and what is said after it. */
+  read(query: number, key: number, isLocked: boolean): { text: string; data: object; then: (string | Node)[] };
+  /** A cell in one sentence. */
+  say(query: number, key: number): string;
+  /** The number shown for a token. */
+  nameOf(position: number): string;
+}
+
 /** The part of a selection that a matrix uses. */
 export interface MatrixSelection {
   readonly step: number | null;

@@ -1,18 +1,17 @@
 // A picture's weights as a matrix, and the exact number of the cell under the pointer or the keyboard cursor.
 
 import { ARROWS, make } from "../dom.mjs";
-import { clamp, exact, full, weightText } from "../numbers.mjs";
+import { clamp, full } from "../numbers.mjs";
 import { areRectangles, firstQuery, keysOf, sizeOf } from "../triangle.mjs";
-import { plainly, sentence, shorten, visible } from "../words.mjs";
-import { drawAxes, layout } from "./axes.mjs";
+import { plainly, shorten, visible } from "../words.mjs";
+import { drawAxes } from "./axes.mjs";
 import { monospace, offscreenContext, sansSerif, sharpContext } from "./canvas.mjs";
-import { onThemeChange, palette } from "./palette.mjs";
-import { Scale } from "./scale.mjs";
-import { TrianglePainter } from "./images.mjs";
+import { onThemeChange } from "./palette.mjs";
+import { isPlain, WeightCells } from "./weight_cells.mjs";
 import { listen, onResize, whenever } from "../reactive.mjs";
 
-/** @import { Cell, MatrixSelection, MatrixSource } from "../../types.js" */
-/** @import { Context, Layout } from "./axes.mjs" */
+/** @import { Cell, MatrixCells, MatrixSelection, MatrixSource } from "../../types.js" */
+/** @import { Layout } from "./axes.mjs" */
 
 export class Matrix {
   /** @type {Layout | null} */
@@ -25,12 +24,16 @@ export class Matrix {
   /** @type {OffscreenCanvasRenderingContext2D | null} */
   #ruler = null; // in which labels are measured, before the height is known
   #colours = { ink: "", mark: "" };
-  #painter = new TrianglePainter();
 
-  /** @param {MatrixSource} store @param {MatrixSelection} selection */
-  constructor(store, selection) {
+  /**
+   * @param {MatrixSource} store
+   * @param {MatrixSelection} selection
+   * @param {MatrixCells} [cells] what is drawn
+   */
+  constructor(store, selection, cells = new WeightCells(store, selection)) {
     this.store = store;
     this.selection = selection;
+    this.cells = cells;
     this.picture = make("canvas", { "aria-hidden": true });
     this.marks = make("canvas", { "aria-hidden": true });
     this.pair = make("p", { class: "hs-pair" });
@@ -61,9 +64,9 @@ export class Matrix {
     /** @type {unknown[]} */
     let drawn = [];
     whenever(
-      () => [...store.drawn, this.count, selection.focus, selection.step, selection.locked],
+      () => [...store.drawn, this.cells.count, selection.focus, selection.step, selection.locked],
       () => {
-        const now = [...store.drawn, this.count];
+        const now = [...store.drawn, this.cells.count];
         if (now.every((value, i) => value === drawn[i])) this.mark();
         else this.draw();
         drawn = now;
@@ -115,9 +118,9 @@ export class Matrix {
     if (this.#isResized) this.#measure();
     const width = this.#width;
     if (!width) return;
-    const n = this.count;
+    const n = this.cells.count;
     this.board.dataset.count = String(n);
-    this.#layout = n ? this.place((this.#ruler ??= offscreenContext(1, 1)), n, width) : null;
+    this.#layout = n ? this.cells.place((this.#ruler ??= offscreenContext(1, 1)), n, width) : null;
     const { rows, columns } = sizeOf(n);
     this.#height = this.#layout && areRectangles() ? Math.ceil(this.#layout.margin + rows * this.#layout.high) : width;
     this.board.style.height = `${this.#height}px`;
@@ -129,37 +132,13 @@ export class Matrix {
       // Below the labels of the keys; a rectangle has no free corner, and they are below it.
       if (!areRectangles()) this.readouts.style.top = `${margin + 8}px`;
       context.imageSmoothingEnabled = false;
-      context.drawImage(this.paint(n, width - margin), margin, margin, cell * columns, high * rows);
-      if (this.#layout.texts || !this.isPlain) {
+      context.drawImage(this.cells.paint(n, width - margin), margin, margin, cell * columns, high * rows);
+      if (this.#layout.texts || !isPlain(this.store)) {
         drawAxes(axes, this.store.tokens, n, this.#layout, this.#colours.ink);
         context.drawImage(axes.canvas, 0, 0, width, this.#height);
       }
     }
     this.mark();
-  }
-
-  /**
-   * Where n tokens lie in `width` CSS pixels.
-   * @param {Context} context
-   * @param {number} n
-   * @param {number} width
-   * @returns {Layout}
-   */
-  place(context, n, width) {
-    return layout(context, this.store.tokens, n, width, this.isPlain);
-  }
-
-  /** Whether only the tokens of the cell in focus are named if there is no room for all. */
-  get isPlain() {
-    return this.store.view.options.details === false;
-  }
-
-  /** How many tokens are drawn: without details, those up to the selected step, as in the tiles. */
-  get count() {
-    const { count } = this.store;
-    const { step, focus } = this.selection;
-    if (!this.isPlain || step === null) return count;
-    return Math.min(count, Math.max(step, (focus?.query ?? -1) + 1));
   }
 
   /**
@@ -184,19 +163,6 @@ export class Matrix {
     marks.drawImage(context.canvas, 0, 0, this.#width, this.#height);
   }
 
-  /**
-   * The triangle or rectangle as an image; a pixel that covers several cells shows the largest.
-   * @param {number} n
-   * @param {number} size in CSS pixels
-   */
-  paint(n, size) {
-    const { rows, columns } = sizeOf(n);
-    const factor = (/** @type {number} */ side) =>
-      Math.max(1, Math.ceil((side - 1) / (size * (window.devicePixelRatio || 1))));
-    const { looks } = palette();
-    return this.#painter.paint(this.store.weights, n, Scale.of(this.store), looks, factor(columns), factor(rows));
-  }
-
   /** Draw the crosshairs and write the number; nothing here waits for the server. */
   mark() {
     if (!this.#width) return;
@@ -218,11 +184,12 @@ export class Matrix {
       return;
     }
     this.pair.replaceChildren(this.token(query, "query"), " looks at ", this.token(key, "key"));
-    this.write(
-      query,
-      key,
-      (selection.locked ?? []).some((cell) => cell.query === query && cell.key === key),
-    );
+    const isLocked = (selection.locked ?? []).some((cell) => cell.query === query && cell.key === key);
+    const { text, data, then } = this.cells.read(query, key, isLocked);
+    this.number.textContent = text;
+    this.number.classList.toggle("hs-full", isLocked);
+    Object.assign(this.number.dataset, data);
+    this.prediction.replaceChildren(...then);
     if (!this.#layout) return;
 
     const { margin, cell, high } = this.#layout;
@@ -234,33 +201,12 @@ export class Matrix {
     context.globalAlpha = 0.35;
     const top = areRectangles() ? margin : y;
     context.strokeRect(margin, y, keysOf(query) * cell, high);
-    context.strokeRect(x, top, cell, above(this.count) - top);
+    context.strokeRect(x, top, cell, above(this.cells.count) - top);
     context.globalAlpha = 1;
     context.lineWidth = 2;
     context.strokeRect(x - 1, y - 1, cell + 2, high + 2);
     context.fillRect(x, margin - 4, Math.max(cell, 2), 3);
-    if (this.isPlain && !this.#layout.texts) this.#nameCell(context, this.#layout, { query, key });
-  }
-
-  /**
-   * Write the number of a cell, in full if it is locked.
-   * @param {number} query
-   * @param {number} key
-   * @param {boolean} isLocked
-   */
-  write(query, key, isLocked) {
-    const weight = this.store.weights.at(query, key);
-    this.number.textContent = this.store.weights.sees(query, key)
-      ? weightText(weight, isLocked ? full : exact)
-      : "outside this layer’s window";
-    this.number.classList.toggle("hs-full", isLocked);
-    this.number.dataset.weight = String(weight);
-    this.prediction.replaceChildren(...this.predicted(query + 1));
-  }
-
-  /** A cell in one sentence. @param {number} query @param {number} key */
-  say(query, key) {
-    return sentence(this.store.tokens, query, key, this.store.weights.at(query, key));
+    if (isPlain(this.store) && !this.#layout.texts) this.#nameCell(context, this.#layout, { query, key });
   }
 
   /** The readout of the locked cell while another one is in focus. */
@@ -280,7 +226,7 @@ export class Matrix {
   /** Fade the rows that did not exist yet at the selected step. @param {CanvasRenderingContext2D} context */
   fade(context) {
     const { step } = this.selection;
-    const n = this.count;
+    const n = this.cells.count;
     if (step === null || step >= n || !this.#layout) return;
     const { margin, cell, high } = this.#layout;
     const { rows, columns } = sizeOf(n);
@@ -289,11 +235,6 @@ export class Matrix {
     context.fillStyle = getComputedStyle(this.element).getPropertyValue("--block-background-fill");
     context.fillRect(margin, margin + shown * high, cell * columns, high * (rows - shown));
     context.globalAlpha = 1;
-  }
-
-  /** The number shown for a token. @param {number} position */
-  numberOf(position) {
-    return String(position);
   }
 
   /**
@@ -308,17 +249,8 @@ export class Matrix {
       "“",
       text,
       "”",
-      make("small", {}, ` ${this.numberOf(position)}, ${axis}`),
+      make("small", {}, ` ${this.cells.nameOf(position)}, ${axis}`),
     );
-  }
-
-  /** What a row says about the token after its query, not always the most probable. @param {number} position */
-  predicted(position) {
-    const token = this.store.tokens[position];
-    if (!token) return [];
-    const name = ["“", make("b", {}, visible(token.text)), `” ${position}`];
-    if (token.logprob == null) return ["next comes ", ...name];
-    return ["next comes ", ...name, `, to which this row gives probability ${exact(Math.exp(token.logprob))}`];
   }
 
   /**
@@ -326,7 +258,7 @@ export class Matrix {
    * @returns {Cell | null}
    */
   cellAt(event) {
-    const n = this.count;
+    const n = this.cells.count;
     if (!this.#layout || !n) return null;
     const box = this.board.getBoundingClientRect();
     const { margin, cell, high } = this.#layout;
@@ -354,7 +286,7 @@ export class Matrix {
       const query = clamp(focus.query + down, firstQuery(), store.count - 1);
       const key = clamp(focus.key + right, 0, keysOf(query) - 1);
       selection.point({ query, key });
-      this.announcement.textContent = this.say(query, key);
+      this.announcement.textContent = this.cells.say(query, key);
     }
     event.preventDefault();
   }

@@ -6,6 +6,7 @@ import { labelMargin, layout } from "../../lib/drawing/axes.mjs";
 import { paintDifference } from "../../lib/drawing/images.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { palette, parseHex } from "../../lib/drawing/palette.mjs";
+import { WeightCells } from "../../lib/drawing/weight_cells.mjs";
 import { position } from "../../lib/drawing/scale.mjs";
 import { scaleOf } from "../../lib/head_masks.mjs";
 import { allPictures } from "../../lib/heads.mjs";
@@ -20,7 +21,7 @@ import { fillTable, makeTable } from "../../widgets/table.mjs";
 import { effect, onChange, whenever } from "../../lib/reactive.mjs";
 
 /** @import { Layout } from "../../lib/drawing/axes.mjs" */
-/** @import { Cell, MatrixSelection, MatrixSource, PictureId, Token } from "../../types.js" */
+/** @import { Cell, MatrixCells, MatrixSelection, MatrixSource, PictureId, Token } from "../../types.js" */
 /** @import { Context } from "../../lib/drawing/axes.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */
@@ -28,7 +29,7 @@ import { effect, onChange, whenever } from "../../lib/reactive.mjs";
 /** @param {Pair} pair @param {SideName} side */
 export function sideHead(pair, side) {
   const store = pair.stores[side];
-  const matrix = new SideMatrix(pair, side);
+  const matrix = sideMatrix(pair, side);
   const { select, show } = headSelect(pair, side);
   const label = make("span", { class: "hs-same" });
   const top = make("div", { class: "hs-top" }, badge(side), select, label);
@@ -91,12 +92,14 @@ function headSelect(pair, side) {
 
 /** @param {Pair} pair */
 export function differencePanel(pair) {
-  const matrix = new DifferenceMatrix(pair);
+  const source = differenceSource(pair);
+  const matrix = new Matrix(source, differenceSelection(pair), new DifferenceCells(pair, source));
+  matrix.element.classList.add("hs-difference");
   const table = rowTable(pair);
   const title = make("h2", {}, "Difference B − A");
   const largest = make("p", { class: "hs-status" });
   const top = make("div", { class: "hs-top" }, title, largest, table.toggle);
-  const legend = differenceLegend(pair, matrix);
+  const legend = differenceLegend(pair);
   const region = make("section", { class: "hs-panel hs-pair-difference", "aria-label": "Difference, B minus A" });
   const why = make("p", { role: "status" }); // shown if there is no difference to draw
   region.append(top, why, matrix.element, legend.element, table.element);
@@ -138,12 +141,11 @@ function notSubtracted({ isApart, alignment, heads, stores: { a, b } }) {
 /**
  * The legend of the difference; its ends are the largest difference of the open head.
  * @param {Pair} pair
- * @param {DifferenceMatrix} matrix
  */
-function differenceLegend(pair, matrix) {
+function differenceLegend(pair) {
   const { element: line, draw } = rampLine("difference", () =>
     [-1, -0.25, 0, 0.25, 1].map((part) => {
-      const value = part * matrix.limit;
+      const value = part * limitOf(pair);
       const text = part ? `${part < 0 ? "−" : "+"}${tickText(Math.abs(value))}` : "0";
       return [0.5 + 0.5 * Math.sign(part) * position(pair.view.options.scale, Math.abs(part)), text];
     }),
@@ -164,6 +166,9 @@ const tickText = (value) =>
   value >= 0.0995 ? value.toFixed(2) : value >= 0.00095 ? value.toFixed(4) : value.toExponential(1);
 
 const MIN_LIMIT = 0.001; // the smallest difference that gets the strongest colour, so that noise is not drawn
+
+/** The difference at the ends of the colours. @param {Pair} pair */
+const limitOf = (pair) => Math.max(pair.difference.largest, MIN_LIMIT);
 
 /**
  * The layout of the cells of both sides: cells in the same places if the texts correspond token by token; otherwise
@@ -187,12 +192,12 @@ function pairLayout(pair, context, tokens, n, width) {
   return { margin, cell, high: cell, texts: texts && cell >= 11 };
 }
 
-/** One matrix of a comparison; all of them show the same rows in the same places. */
-class PairMatrix extends Matrix {
-  /** @param {Pair} pair @param {MatrixSource} source @param {MatrixSelection} selection */
-  constructor(pair, source, selection) {
-    super(source, selection);
-    this.compared = pair;
+/** The cells of one side, in the same places as those of the other. @implements {MatrixCells} */
+class SideCells extends WeightCells {
+  /** @param {Pair} pair @param {SideName} side */
+  constructor(pair, side) {
+    super(pair.stores[side], pair.stores[side].selection);
+    this.pair = pair;
   }
 
   get count() {
@@ -201,21 +206,21 @@ class PairMatrix extends Matrix {
 
   /** @param {Context} context @param {number} n @param {number} width */
   place(context, n, width) {
-    return pairLayout(this.compared, context, this.store.tokens, n, width);
+    return pairLayout(this.pair, context, this.store.tokens, n, width);
   }
 }
 
-class SideMatrix extends PairMatrix {
-  /** @param {Pair} pair @param {SideName} side */
-  constructor(pair, side) {
-    super(pair, pair.stores[side], pair.stores[side].selection);
-    // The layout depends on the other side's rows and labels, and on the alignment.
-    const other = pair.stores[otherSide(side)];
-    onChange(
-      () => [...pair.progress, other.weights, other.count],
-      () => this.draw(),
-    );
-  }
+/** @param {Pair} pair @param {SideName} side */
+function sideMatrix(pair, side) {
+  const { stores } = pair;
+  const matrix = new Matrix(stores[side], stores[side].selection, new SideCells(pair, side));
+  // The layout depends on the other side's rows and labels, and on the alignment.
+  const other = stores[otherSide(side)];
+  onChange(
+    () => [...pair.progress, other.weights, other.count],
+    () => matrix.draw(),
+  );
+  return matrix;
 }
 
 /** The text of a piece or, inside a character, its bytes. @param {Token[]} tokens */
@@ -288,51 +293,55 @@ function differenceSelection(pair) {
   };
 }
 
-class DifferenceMatrix extends PairMatrix {
-  /** @param {Pair} pair */
-  constructor(pair) {
-    super(pair, differenceSource(pair), differenceSelection(pair));
-    this.element.classList.add("hs-difference");
+/** @implements {MatrixCells} */
+class DifferenceCells {
+  /** @param {Pair} pair @param {MatrixSource} source whose tokens are pieces */
+  constructor(pair, source) {
+    this.pair = pair;
+    this.source = source;
   }
 
-  /** The difference at the ends of the colours. */
-  get limit() {
-    return Math.max(this.compared.difference.largest, MIN_LIMIT);
+  get count() {
+    return this.source.count;
+  }
+
+  /** @param {Context} context @param {number} n @param {number} width */
+  place(context, n, width) {
+    return pairLayout(this.pair, context, this.source.tokens, n, width);
   }
 
   /** @param {number} n @param {number} size */
   paint(n, size) {
     const factor = Math.max(1, Math.ceil((n - 1) / (size * (window.devicePixelRatio || 1))));
-    const [r, g, b] = parseHex(getComputedStyle(this.element).getPropertyValue("--hs-unknown"));
-    return paintDifference(this.store.weights.values, n, {
+    const [r, g, b] = parseHex(getComputedStyle(document.body).getPropertyValue("--hs-unknown"));
+    return paintDifference(this.source.weights.values, n, {
       ramp: palette().difference,
-      limit: this.limit,
-      options: this.store.view.options,
+      limit: limitOf(this.pair),
+      options: this.pair.view.options,
       unknown: ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0,
       factor,
     });
   }
 
   /** @param {number} query @param {number} key @param {boolean} isLocked */
-  write(query, key, isLocked) {
-    const { a, b, difference } = this.compared.difference.at(query, key);
+  read(query, key, isLocked) {
+    const { a, b, difference } = this.pair.difference.at(query, key);
     const isKnown = !Number.isNaN(difference);
     const number = isLocked ? full : exact;
-    this.number.textContent = isKnown ? withSign(difference, number) : "";
-    this.number.classList.toggle("hs-full", isLocked);
-    this.number.dataset.difference = String(difference);
     const warning = isKnown ? [] : [`${this.unlike(key)}, so not subtracted: `];
-    this.prediction.replaceChildren(...warning, "A ", make("b", {}, number(a)), "  B ", make("b", {}, number(b)));
+    const then = [...warning, "A ", make("b", {}, number(a)), "  B ", make("b", {}, number(b))];
+    const text = isKnown ? withSign(difference, number) : "";
+    return { text, data: { difference: String(difference) }, then };
   }
 
   /** @param {number} piece */
-  numberOf(piece) {
-    return this.compared.alignment.numberOf(piece);
+  nameOf(piece) {
+    return this.pair.alignment.numberOf(piece);
   }
 
   /** Why the weights of a key are not compared. @param {number} key */
   unlike(key) {
-    const { alignment, stores } = this.compared;
+    const { alignment, stores } = this.pair;
     const { a0, b0 } = alignment.pieces[key];
     const isAlike = stores.a.tokens[a0]?.text === stores.b.tokens[b0]?.text;
     return isAlike ? "the same text by coincidence, after the texts diverge" : "a different token on each side";
@@ -340,9 +349,9 @@ class DifferenceMatrix extends PairMatrix {
 
   /** @param {number} query @param {number} key */
   say(query, key) {
-    const { a, b, difference } = this.compared.difference.at(query, key);
+    const { a, b, difference } = this.pair.difference.at(query, key);
     const [row, column] = [query, key].map(
-      (piece) => `“${visible(this.store.tokens[piece].text)}” ${this.numberOf(piece)}`,
+      (piece) => `“${visible(this.source.tokens[piece].text)}” ${this.nameOf(piece)}`,
     );
     if (Number.isNaN(difference)) return `${row} looks at ${column}: ${this.unlike(key)}`;
     return `${row} looks at ${column}: A ${exact(a)}, B ${exact(b)}, difference ${withSign(difference, exact)}`;
