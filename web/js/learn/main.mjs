@@ -20,6 +20,7 @@ import { trainableWeights } from "./rungs/06_trainable_weights.mjs";
 import { wholeModel } from "./rungs/10_whole_model.mjs";
 import { VisitorSettings } from "./settings.mjs";
 import { teachersPage } from "./teach/teachers_page.mjs";
+import { worksheet } from "./teach/worksheet.mjs";
 import { makeClassLink, readClassLink } from "./widgets/class_link.mjs";
 import { Diagram } from "./widgets/diagram.mjs";
 import { canTrain } from "./widgets/elements.mjs";
@@ -33,7 +34,18 @@ import { smallButton } from "../widgets/controls.mjs";
  */
 export async function mount(element) {
   await loadStyle(new URL("../learn.css", import.meta.url));
+  printInLight();
   new Lessons(element).follow();
+}
+
+/** Paper is white: what is printed has the colours of the light page. */
+function printInLight() {
+  let isDark = false;
+  window.addEventListener("beforeprint", () => {
+    isDark = document.body.classList.contains("dark");
+    document.body.classList.remove("dark");
+  });
+  window.addEventListener("afterprint", () => document.body.classList.toggle("dark", isDark));
 }
 
 /** @type {Rung<any>[]} */
@@ -219,6 +231,13 @@ export class Lessons {
   follow() {
     if (location.hash !== `#learn/${FOR_TEACHERS}`) this.open(rungInHash());
     else if (this.article.dataset.rung !== FOR_TEACHERS) this.#showPage(FOR_TEACHERS, teachersPage(this, RUNGS));
+  }
+
+  /** Show the worksheet of the open rung. @param {OpenLesson} lesson */
+  openWorksheet({ rung, content, sentence, data }) {
+    const back = () => this.open(rung);
+    this.#showPage(`worksheet-${rung}`, worksheet(content, { rung, sentence, data, back }));
+    this.element.scrollIntoView({ block: "start" });
   }
 
   /** Show what is no rung. @param {number | string} page @param {Node[]} elements */

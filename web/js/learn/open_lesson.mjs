@@ -1,6 +1,7 @@
 // The open rung: its elements, and the server's answer to its settings.
 
 import { make } from "../lib/dom.mjs";
+import { smallButton } from "../widgets/controls.mjs";
 import { ask } from "./server.mjs";
 import { fold } from "./widgets/elements.mjs";
 import { deeperFold, written } from "./widgets/content.mjs";
@@ -47,6 +48,7 @@ export class OpenLesson {
     this.pictures = [this.steps.figure, this.deeper];
     if (explanation) explainWhereUsed(this.pictures, explanation);
     for (const picture of this.pictures) picture.hidden = !content.waitsForClick;
+    this.toWorksheet = smallButton("Worksheet to print", () => lessons.openWorksheet(this), { disabled: true });
     this.elements = this.#makeElements();
   }
 
@@ -80,13 +82,14 @@ export class OpenLesson {
         steps.figure,
       ),
       this.deeper,
-      ...(more.length ? [fold(kept, "further", "More exercises", ...more)] : []),
+      ...(more.length ? [exercisesFold(kept, more)] : []),
       sourceLines(content.key),
       make(
         "div",
         { class: "hl-take" },
         notebookButton(content.key, () => built.notebook?.() ?? this.body, needs),
         classLinkButton(() => lessons.linkForClass(this)),
+        this.toWorksheet,
       ),
       make("nav", { class: "hl-steps", "aria-label": "Previous and next" }, before, after),
     ];
@@ -176,6 +179,7 @@ export class OpenLesson {
       this.#show(true);
       this.built.update(data);
       this.data = data;
+      this.toWorksheet.disabled = false;
       this.steps.update();
       this.poseOwn();
     } catch (error) {
@@ -186,6 +190,13 @@ export class OpenLesson {
     }
     lessons.article.setAttribute("aria-busy", "false");
   }
+}
+
+/** @param {Record<string, any>} kept @param {Node[]} more */
+function exercisesFold(kept, more) {
+  const element = fold(kept, "further", "More exercises", ...more);
+  element.classList.add("hl-exercises-fold"); // printed even if it is shut
+  return element;
 }
 
 /**

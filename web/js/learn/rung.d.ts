@@ -130,6 +130,18 @@ export interface PlannedRung {
   what: string;
 }
 
+/** A table of the worksheet, for the student's own sentence. */
+export interface SheetTable {
+  /** A matrix of the rung's numbers, or a table that ``teach/worksheet_tables.mjs`` makes. */
+  table: string;
+  /** What it shows, and what to fill in. */
+  text: string;
+  /** Rows of a matrix that are left blank, counted from 0. */
+  blank?: number[];
+  /** What its rows are called, if not the words. */
+  rows?: "numbers";
+}
+
 /** The words of a rung: what its file in content/ holds. */
 export interface Content {
   name: string;
@@ -154,6 +166,7 @@ export interface Content {
   /** What stands after it. */
   after?: Entry[];
   teacher: ForTeachers;
+  worksheet: SheetTable[];
   exercises: Exercise[];
 }
 

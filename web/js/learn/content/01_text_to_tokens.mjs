@@ -126,6 +126,9 @@ export const content = {
       },
     ],
   },
+  worksheet: [
+    { table: "characters", text: "Each character has an id. Fill in the ids of the characters that occur again." },
+  ],
   exercises: [
     {
       kind: "number",

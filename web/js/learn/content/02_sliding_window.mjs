@@ -96,6 +96,12 @@ export const content = {
       },
     ],
   },
+  worksheet: [
+    { table: "windows", text: "The targets are the inputs, one token later. Write the targets of each window." },
+    { table: "token", text: "The token embedding of each word." },
+    { table: "position", text: "The embedding of each position." },
+    { table: "x", text: "Their sum. Fill in the blank rows.", blank: [1, 2] },
+  ],
   exercises: [
     {
       kind: "number",

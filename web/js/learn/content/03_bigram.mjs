@@ -76,6 +76,12 @@ export const content = {
       },
     ],
   },
+  worksheet: [
+    {
+      table: "pairs",
+      text: "Count pairs of characters in the sentence: how often does each character have a follower, which comes most often, and how likely is it? The first row is done.",
+    },
+  ],
   exercises: [
     {
       kind: "number",

@@ -79,6 +79,11 @@ export const content = {
       { belief: "Softmax of equal scores gives 1 to each token.", instead: "It gives each the same share of 1." },
     ],
   },
+  worksheet: [
+    { table: "x", text: "The numbers of each word." },
+    { table: "weights", text: "The weights of an average of the past. Fill in the blank rows.", blank: [1, 2] },
+    { table: "by_matrix", text: "The averages. Compute the blank rows.", blank: [1, 2] },
+  ],
   exercises: [
     {
       kind: "number",

@@ -122,6 +122,24 @@ export const content = {
       },
     ],
   },
+  worksheet: [
+    { table: "x", text: "The numbers of each word." },
+    {
+      table: "scores",
+      text: "Scores: the products of each word’s numbers with each other word’s, added up. Compute the blank row.",
+      blank: [1],
+    },
+    {
+      table: "weights",
+      text: "Weights: e to each score, divided by the sum of the row. Compute the blank row.",
+      blank: [1],
+    },
+    {
+      table: "context",
+      text: "Context vectors: each word’s numbers times its weight, added up. Compute the blank row.",
+      blank: [1],
+    },
+  ],
   exercises: [
     {
       kind: "choice",

@@ -119,6 +119,22 @@ export const content = {
       },
     ],
   },
+  worksheet: [
+    { table: "query", text: "Queries." },
+    { table: "key", text: "Keys." },
+    { table: "value", text: "Values." },
+    {
+      table: "scores",
+      text: "Scores before the division: query times key, added up. Compute the blank row.",
+      blank: [1],
+    },
+    {
+      table: "weights",
+      text: "Divide by √2, since a query has two numbers, then softmax. Compute the blank row.",
+      blank: [1],
+    },
+    { table: "context", text: "The values times the weights, added up. Compute the blank row.", blank: [1] },
+  ],
   exercises: [
     {
       kind: "many",

@@ -118,6 +118,18 @@ export const content = {
       },
     ],
   },
+  worksheet: [
+    {
+      table: "scores",
+      text: "Scores before the division. Shade those that causal attention hides.",
+    },
+    { table: "mask", text: "The mask: 1 where a word may look, 0 elsewhere. Fill in the blank rows.", blank: [1, 2] },
+    {
+      table: "weights",
+      text: "Divide what is left in a row by √2, since a query has two numbers, then softmax. Compute the blank row.",
+      blank: [1],
+    },
+  ],
   exercises: [
     {
       kind: "choice",

@@ -108,6 +108,15 @@ export const content = {
       },
     ],
   },
+  worksheet: [
+    {
+      table: "merged",
+      text: "The context vectors of two heads, side by side: two numbers of the first head, two of the second.",
+    },
+    { table: "w_out", text: "The output projection, one row for each of these four numbers.", rows: "numbers" },
+    { table: "b_out", text: "Its bias.", rows: "numbers" },
+    { table: "output", text: "Each number times its row, added up, plus the bias. Compute the blank row.", blank: [1] },
+  ],
   exercises: [
     {
       kind: "number",

@@ -96,6 +96,16 @@ export const content = {
       },
     ],
   },
+  worksheet: [
+    { table: "scaled", text: "The residual stream." },
+    {
+      table: "normed",
+      text: "Layer norm: subtract the row’s mean, divide by its standard deviation. Compute the blank row.",
+      blank: [1],
+    },
+    { table: "attended", text: "What attention adds." },
+    { table: "resid_mid", text: "The stream after it. Compute the blank rows.", blank: [1, 2] },
+  ],
   exercises: [
     {
       kind: "number",

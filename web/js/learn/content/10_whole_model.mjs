@@ -94,6 +94,12 @@ export const content = {
       },
     ],
   },
+  worksheet: [
+    {
+      table: "next",
+      text: "The chance of a token is e to its score, divided by a sum that is the same for all. So two chances differ by the factor e to the difference of their scores. Compute the blank ones from the first.",
+    },
+  ],
   exercises: [
     {
       kind: "order",

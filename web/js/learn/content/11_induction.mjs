@@ -113,6 +113,12 @@ export const content = {
       },
     ],
   },
+  worksheet: [
+    {
+      table: "lookBack",
+      text: "The phrase stands here twice. For each token of the repetition, write at which token an induction head looks.",
+    },
+  ],
   exercises: [
     {
       kind: "number",

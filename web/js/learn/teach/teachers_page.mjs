@@ -3,10 +3,10 @@
 import { make } from "../../lib/dom.mjs";
 import { makeRow, makeTable } from "../../widgets/table.mjs";
 import { heading, paragraph } from "../widgets/elements.mjs";
-import { rightAnswer } from "../widgets/exercises.mjs";
+import { answerTo } from "./answer_key.mjs";
 
 /** @import { Lessons } from "../main.mjs" */
-/** @import { Content, Exercise, Prediction } from "../rung.js" */
+/** @import { Content } from "../rung.js" */
 
 /** How long a lesson may be, in minutes. */
 export const PLANS = /** @type {const} */ ([50, 90]);
@@ -65,13 +65,4 @@ function ofRung(lessons, { name, minutes, core, teacher, prediction, exercises }
     make("ol", { class: "hl-key" }, ...key.map((question) => make("li", {}, ...answerTo(question)))),
     paragraph(lessons.link(rung, "Open this rung")),
   );
-}
-
-/**
- * A question, its answer and why.
- * @param {Prediction | Exercise} question
- */
-function answerTo(question) {
-  const right = rightAnswer("kind" in question ? question : { ...question, kind: "choice", hint: "" });
-  return [question.ask, " ", make("b", {}, right), ". ", question.why];
 }

@@ -1,0 +1,82 @@
+// Worksheets: what is left blank, and what the key says.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { openWindow, texts } from "../widgets/small_dom.mjs";
+import { RUNGS } from "../../../web/js/learn/main.mjs";
+import { worksheet } from "../../../web/js/learn/teach/worksheet.mjs";
+import { sheetOf } from "../../../web/js/learn/teach/worksheet_tables.mjs";
+
+openWindow("");
+
+const matrix = [
+  [0.1, -0.004],
+  [-1, 2],
+  [3, null],
+];
+const words = ["a", "<b>", "c"];
+
+test("a matrix has two decimals, its words as rows, and the blanks of the content", () => {
+  const { titles, rows, isBlank } = sheetOf({ table: "x", text: "", blank: [1] }, { x: matrix, words }, "");
+  assert.deepEqual(titles, ["", "1", "2"]);
+  assert.deepEqual(rows, [
+    ["a", "0.10", "0.00"],
+    ["<b>", "−1.00", "2.00"],
+    ["c", "3.00", "−∞"],
+  ]);
+  assert.deepEqual([isBlank(1, 0), isBlank(1, 1), isBlank(2, 1)], [false, true, false]);
+  assert.throws(() => sheetOf({ table: "y", text: "" }, { words }, ""), /no table “y”/);
+});
+
+test("pairs are counted in the student's own sentence", () => {
+  assert.deepEqual(sheetOf({ table: "pairs", text: "" }, {}, "abaca").rows, [
+    ["a", "2", "b or c", "1/2"],
+    ["b", "1", "a", "1/1"],
+    ["c", "1", "a", "1/1"],
+  ]);
+});
+
+test("ids are blank where a character occurs again; an induction head looks behind the earlier token", () => {
+  const tokens = ["a", "b", "a"].map((text, id) => ({ text, id: id % 2 }));
+  const characters = sheetOf({ table: "characters", text: "" }, { characters: { tokens } }, "");
+  assert.deepEqual(
+    characters.rows.map((_, row) => characters.isBlank(row, 1)),
+    [false, false, true],
+  );
+  const { rows } = sheetOf({ table: "lookBack", text: "" }, { tokens: ["A", "B", "C", "A", "B", "C"], n: 3 }, "");
+  assert.deepEqual(rows.slice(3), [
+    ["3 A", "1 B"],
+    ["4 B", "2 C"],
+  ]);
+});
+
+test("the student's page has blanks and no answer, the key has both", () => {
+  const rung = RUNGS[4];
+  const data = {
+    words,
+    ...Object.fromEntries(
+      rung.worksheet.map(({ table }) => [
+        table,
+        [
+          [1, 2],
+          [3, 4],
+          [5, 6],
+        ],
+      ]),
+    ),
+  };
+  const page = globalThis.document.createElement("div");
+  page.append(...worksheet(rung, { rung: 5, sentence: "a b c", data, back() {} }));
+  const [sheet, key] = page.querySelectorAll("section");
+  assert.ok(texts(sheet, ".hl-blank").length && texts(sheet, ".hl-blank").every((text) => text === ""));
+  assert.deepEqual([...new Set(texts(key, ".hl-blank"))], ["3.00", "4.00"]);
+  for (const { ask, why } of rung.exercises) {
+    assert.ok(sheet.textContent.includes(ask) && !sheet.textContent.includes(why));
+    assert.ok(key.textContent.includes(why));
+  }
+});
+
+test("every rung has a worksheet", () => {
+  for (const { name, worksheet: tables } of RUNGS) assert.ok(tables.length, name);
+});

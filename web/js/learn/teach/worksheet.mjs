@@ -1,0 +1,77 @@
+// A worksheet of a rung to print: tables with blanks and the exercises, and on its second page the key.
+
+import { make } from "../../lib/dom.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
+import { makeCell, makeRow, makeTable } from "../../widgets/table.mjs";
+import { controls, paragraph } from "../widgets/elements.mjs";
+import { answerTo } from "./answer_key.mjs";
+import { sheetOf } from "./worksheet_tables.mjs";
+
+/** @import { Content, Exercise } from "../rung.js" */
+
+/**
+ * @param {Content} content
+ * @param {{ rung: number, sentence: string, data: any, back: () => void }} lesson
+ */
+export function worksheet({ name, worksheet: tables, exercises }, { rung, sentence, data, back }) {
+  const sheets = tables.map((table) => ({ text: table.text, sheet: sheetOf(table, data, sentence) }));
+  const title = `${rung}. ${name}`;
+  /** @param {boolean} isKey */
+  const drawn = (isKey) =>
+    sheets.flatMap(({ text, sheet }) =>
+      isKey && !hasBlanks(sheet) ? [] : [make("div", {}, paragraph(text), drawnSheet(sheet, isKey))],
+    );
+  const tasks = exercises.map((exercise) => make("li", {}, make("p", {}, exercise.ask), ...space(exercise)));
+  const answers = exercises.map((exercise) => make("li", {}, ...answerTo(exercise)));
+  return [
+    controls(
+      smallButton("Print", () => print(), { class: "hs-primary" }),
+      smallButton("Back to the rung", back),
+    ),
+    make(
+      "section",
+      { class: "hl-sheet", "aria-label": "Worksheet" },
+      make("p", { class: "hl-name-line" }, "Name:", make("i"), "Date:", make("i")),
+      make("h2", { tabindex: -1 }, title),
+      paragraph("Sentence: ", make("b", {}, sentence)),
+      make("div", { class: "hl-sheet-tables" }, ...drawn(false)),
+      make("ol", { class: "hl-tasks" }, ...tasks),
+    ),
+    make(
+      "section",
+      { class: "hl-sheet hl-sheet-key", "aria-label": "Key" },
+      make("h2", {}, `Key: ${title}`),
+      paragraph("Sentence: ", make("b", {}, sentence), ". Sums of rounded numbers may differ by 0.01."),
+      make("div", { class: "hl-sheet-tables" }, ...drawn(true)),
+      make("ol", { class: "hl-key" }, ...answers),
+    ),
+  ];
+}
+
+/** @param {import("./worksheet_tables.mjs").Sheet} sheet */
+const hasBlanks = ({ rows, isBlank }) => rows.some((cells, row) => cells.some((_, column) => isBlank(row, column)));
+
+/** @param {import("./worksheet_tables.mjs").Sheet} sheet @param {boolean} isKey */
+function drawnSheet({ titles, rows, isBlank }, isKey) {
+  const drawn = rows.map(([title, ...cells], row) =>
+    makeRow([
+      title,
+      ...cells.map((text, i) => {
+        if (!isBlank(row, i + 1)) return text;
+        return makeCell(isKey ? make("b", {}, text) : "", {
+          class: "hl-blank",
+          ...(isKey ? {} : { "aria-label": "blank" }),
+        });
+      }),
+    ]),
+  );
+  return make("div", { class: "hl-scroll" }, makeTable({ titles, rows: drawn }, { class: "hl-sheet-table" }));
+}
+
+/** Room for an answer. @param {Exercise} exercise */
+function space(exercise) {
+  if (exercise.kind === "number") return [make("p", { class: "hl-answer-line" })];
+  const isOrder = exercise.kind === "order";
+  const items = isOrder ? [...exercise.steps].sort() : exercise.options; // from A to Z, which is no order of steps
+  return [make("ul", { class: "hl-boxes" }, ...items.map((text) => make("li", {}, isOrder ? "__ " : "☐ ", text)))];
+}

@@ -1,0 +1,101 @@
+// The tables of a worksheet: the numbers of a rung for the student's own sentence, with cells left blank.
+
+import { visible } from "../../lib/words.mjs";
+
+/** @import { SheetTable } from "../rung.js" */
+/** @typedef {{ titles: string[], rows: string[][], isBlank: (row: number, column: number) => boolean }} Sheet */
+/** @typedef {{ text: string, id: number | null }[]} Tokens */
+
+const MAX_ROWS = 16; // so that tables and exercises fit on one page
+
+/** Two decimals, and as many places as a student can check by hand. @param {number | null} value */
+const decimal = (value) => (value === null ? "−∞" : value.toFixed(2).replace("-", "−").replace("−0.00", "0.00"));
+
+/** @type {Record<string, (data: any, sentence: string) => Sheet>} tables that are no matrix of the rung's numbers */
+const MADE = {
+  characters: ({ characters }) => ({
+    titles: ["character", "id"],
+    rows: characters.tokens
+      .slice(0, MAX_ROWS)
+      .map((/** @type {Tokens[0]} */ { text, id }) => [visible(text), id ?? "unknown"].map(String)),
+    isBlank: (row, column) =>
+      column === 1 &&
+      characters.tokens.findIndex((/** @type {any} */ each) => each.text === characters.tokens[row].text) < row,
+  }),
+  windows: ({ windows = [] }) => ({
+    titles: ["window", "inputs", "targets"],
+    rows: windows
+      .slice(0, MAX_ROWS)
+      .map((/** @type {Record<string, Tokens>} */ { inputs, targets }, /** @type {number} */ i) => {
+        const texts = [inputs, targets].map((/** @type {Tokens} */ all) =>
+          all.map(({ text }) => visible(text)).join(" "),
+        );
+        return [String(i + 1), ...texts];
+      }),
+    isBlank: (_, column) => column === 2,
+  }),
+  pairs: (_, sentence) => ({
+    titles: ["after", "how often", "most often comes", "its chance"],
+    rows: pairsIn(sentence),
+    isBlank: (row, column) => column > 0 && row > 0,
+  }),
+  next: ({ end }) => ({
+    titles: ["next token", "score (logit)", "chance"],
+    rows: end.next
+      .slice(0, 5)
+      .map((/** @type {any} */ { text, logit, p }) => [visible(text), decimal(logit), percent(p)]),
+    isBlank: (row, column) => column === 2 && row > 0,
+  }),
+  lookBack: ({ tokens, n }) => {
+    const known = Math.min(n, MAX_ROWS / 2); // tokens of the phrase, and as many of its repetition
+    const places = [...Array(known).keys()].flatMap((i) => (i + 1 < known ? [i, i + n] : [i])).sort((a, b) => a - b);
+    const name = (/** @type {number} */ i) => `${i} ${visible(tokens[i])}`;
+    return {
+      titles: ["token", "an induction head looks at"],
+      rows: places.map((i) => [name(i), i < n ? "–" : name(i - n + 1)]),
+      isBlank: (row, column) => column === 1 && places[row] >= n,
+    };
+  },
+};
+
+/** @param {number} p */
+const percent = (p) => `${(100 * p).toFixed(1)}%`;
+
+/** What follows the most frequent characters of a sentence. @param {string} sentence */
+function pairsIn(sentence) {
+  /** @type {Map<string, string[]>} */
+  const followers = new Map();
+  const characters = [...sentence];
+  characters.slice(0, -1).forEach((each, i) => {
+    followers.set(each, [...(followers.get(each) ?? []), characters[i + 1]]);
+  });
+  const sorted = [...followers].sort(([, one], [, other]) => other.length - one.length);
+  return sorted.slice(0, 6).map(([each, all]) => {
+    const count = (/** @type {string} */ one) => all.filter((follower) => follower === one).length;
+    const most = Math.max(...all.map(count));
+    const likeliest = [...new Set(all)].filter((one) => count(one) === most);
+    return [visible(each), String(all.length), likeliest.map(visible).join(" or "), `${most}/${all.length}`];
+  });
+}
+
+/**
+ * A table of a worksheet.
+ * @param {SheetTable} table as the rung's content describes it
+ * @param {any} data the rung's numbers
+ * @param {string} sentence
+ * @returns {Sheet}
+ */
+export function sheetOf({ table, blank = [], rows: named }, data, sentence) {
+  if (table in MADE) return MADE[table](data, sentence);
+  /** @type {(number | null)[][]} */
+  const matrix = Array.isArray(data[table]?.[0]) ? data[table] : [data[table]]; // a vector is a row
+  if (!Array.isArray(matrix[0])) throw new Error(`the rung has no table “${table}”`);
+  /** @type {string[]} */
+  const words = data.words;
+  const titles = matrix[0].length === words.length ? words : matrix[0].map((_, i) => String(i + 1));
+  return {
+    titles: ["", ...titles.map(visible)],
+    rows: matrix.map((row, i) => [named === "numbers" ? String(i + 1) : visible(words[i]), ...row.map(decimal)]),
+    isBlank: (row, column) => column > 0 && blank.includes(row),
+  };
+}
