@@ -7,7 +7,7 @@ process, with one thread per core, or with one if that is faster for a small mod
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from bench.harness import (
     CACHE,
     GPT2_SHAPE,
     SMOLLM2_SHAPE,
+    TINY_STORIES_SHAPE,
     Row,
     character_checkpoint,
     in_turn,
@@ -37,7 +38,8 @@ from model.serving.engine import Engine
 from model.serving.sequence import TextSequence
 
 PROMPT, LONG_PROMPT = list(range(8)), list(range(900))
-PEERS = (transformers_writers, ctranslate2_writers, llama_cpp_writers, openvino_writers)
+Peer = Callable[[Path, list[list[int]], int, int], dict[str, Callable[[], None]]]
+PEERS: tuple[Peer, ...] = (transformers_writers, ctranslate2_writers, llama_cpp_writers, openvino_writers)
 BAR = 1.2
 SMALL = 100_000_000  # bytes of a model that one thread may write faster with than two
 
@@ -62,15 +64,17 @@ class Writer:
             engine.step()
 
 
-def fastest_peers(folder: Path, prompts: list[list[int]], n_tokens: int) -> dict[str, Callable[[], None]]:
-    """Every engine in each of its precisions, with one thread per core, or for short texts of a small model with one
-    thread if that is faster.
+def fastest_peers(
+    folder: Path, prompts: list[list[int]], n_tokens: int, peers: Sequence[Peer]
+) -> dict[str, Callable[[], None]]:
+    """Every engine of ``peers`` in each of its precisions, with one thread per core, or for short texts of a small
+    model with one thread if that is faster.
     """
     most = torch.get_num_threads()
     is_small = (folder / "model.safetensors").stat().st_size < SMALL and len(prompts[0]) <= len(PROMPT)
     counts = {1, most} if is_small else {most}
     found: dict[str, list[Callable[[], None]]] = {}
-    for make in PEERS:
+    for make in peers:
         for count in sorted(counts):
             for name, run in make(folder, prompts, n_tokens, count).items():
                 found.setdefault(name, []).append(run)
@@ -86,7 +90,12 @@ def seconds_of(run: Callable[[], None]) -> float:
 
 
 def compared(
-    folder: Path, n_streams: int, n_tokens: int, rounds: int, prompt: list[int] = PROMPT
+    folder: Path,
+    n_streams: int,
+    n_tokens: int,
+    rounds: int,
+    prompt: list[int] = PROMPT,
+    peers: Sequence[Peer] = PEERS,
 ) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
     """Seconds to write with Headscope, by dtype, with the other engines, and with those whose weights are integers."""
     most = torch.get_num_threads()
@@ -95,15 +104,15 @@ def compared(
     candidates: dict[str, Callable[[], None]] = {
         dtype: partial(writer.write, n_tokens) for dtype, writer in ours.items()
     }
-    candidates |= fastest_peers(folder, [prompt] * n_streams, n_tokens)
+    candidates |= fastest_peers(folder, [prompt] * n_streams, n_tokens, peers)
     seconds = in_turn(candidates, rounds)
     for writer in ours.values():
         if writer.reader:
             writer.reader.close()
     torch.set_num_threads(most)
-    peers = {name: value for name, value in seconds.items() if name not in ours}
-    rounded = {name: value for name, value in peers.items() if name.endswith(("int8", "Q8_0"))}
-    exact = {name: value for name, value in peers.items() if name not in rounded}
+    theirs = {name: value for name, value in seconds.items() if name not in ours}
+    rounded = {name: value for name, value in theirs.items() if name.endswith(("int8", "Q8_0"))}
+    exact = {name: value for name, value in theirs.items() if name not in rounded}
     return {dtype: seconds[dtype] for dtype in ours}, exact, rounded
 
 
@@ -117,6 +126,20 @@ def write_rows(case: str, folder: Path, n_streams: int, n_tokens: int, rounds: i
         Row(case, "tokens/s", ours["auto"], "more", exact, BAR),
         Row(f"{case}, int8", "tokens/s", ours["int8"], "more", rounded, BAR),
         Row(f"{case}, ours not quantised", "tokens/s", ours["auto"], "more", rounded),
+    ]
+
+
+def window_rows(case: str, folder: Path, n_streams: int, n_tokens: int, rounds: int) -> list[Row]:
+    """The same after a prompt as long as the windows, for a model that CTranslate2 and llama.cpp do not run: compared
+    with transformers.
+    """
+    prompt = list(range(256))
+    seconds, exact, _ = compared(folder, n_streams, n_tokens, rounds, prompt, (transformers_writers,))
+    total = n_streams * n_tokens
+    rates = {name: total / value for name, value in exact.items()}
+    return [
+        Row(case, "tokens/s", total / seconds["auto"], "more", rates, BAR),
+        Row(f"{case}, int8", "tokens/s", total / seconds["int8"], "more"),
     ]
 
 
@@ -218,6 +241,8 @@ def cpu_cases(quick: bool) -> Iterator[Row]:
     yield from prompt_rows("gpt2-124m, first token after 900", gpt2, few)
     yield from write_rows("smollm2-135m, 1 stream", smollm2, 1, one, few)
     yield from write_rows("smollm2-135m, 16 streams", smollm2, 16, many, few)
+    stories = random_checkpoint("tinystories-33m-random", TINY_STORIES_SHAPE)
+    yield from window_rows("tinystories-33m, 1 stream after 256", stories, 1, 64, few)
     yield from write_rows("character model, 1 stream", character, 1, 128, rounds)
     yield from write_rows("character model, 16 streams", character, 16, 64 if quick else 128, few)
     yield recording_row("gpt2-124m, all heads recorded", gpt2, 32 if quick else 64, rounds)

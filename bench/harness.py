@@ -48,6 +48,17 @@ SMOLLM2_SHAPE = GPTConfig(
     attn_proj_bias=False,
     mlp_bias=False,
 )
+# TinyStories-33M, a GPT-Neo, of whose layers each second one has a window.
+TINY_STORIES_SHAPE = GPTConfig(
+    n_layer=4,
+    n_head=16,
+    n_embd=768,
+    vocab_size=50_257,
+    context_length=2048,
+    windows=(None, 256, None, 256),
+    qkv_bias=False,
+    scale_attn_weights=False,
+)
 CHAR_SHAPE = GPTConfig(n_layer=6, n_head=8, n_embd=256, vocab_size=65, context_length=256)
 # The layers and heads of a Llama of 1 B weights and more, but narrow; its vocabulary is that of stories-bpe.
 MANY_HEADS_SHAPE = GPTConfig(
