@@ -1,79 +1,172 @@
-"""Numbers as an HTML table whose cells are coloured by value: light and dark, without a script."""
+"""The parts of an answer as HTML: tables whose cells are coloured by value, light and dark, without a script."""
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Sequence
+from itertools import groupby, product
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
 MAX_CELLS = 4_000  # of one table
+N_LARGEST = 20  # of the numbers of a larger one
 RISE, FALL = "210, 90, 40", "40, 110, 220"  # above and below zero
 
+# How the places along an axis are called, from the names of axes in declarations: by a letter and a number, or, where
+# the axis runs over tokens of the text, by those, from the given one on.
+LETTERS = {
+    "n_layer": "L",
+    "layer": "L",
+    "later": "L",
+    "n_head": "H",
+    "head": "H",
+    "key-value head": "KV",
+    "neuron": "N",
+}
+FIRST_TOKEN = {"T": 0, "position": 0, "position + 1": 0, "query + 1": 0, "T - 1": 1}
+SPACES = str.maketrans({" ": "\u00b7", "\n": "\u21b5", "\t": "\u21e5"})  # a middle dot, and arrows
 
-def draw_numbers(title: str, numbers: Mapping[str, Any], per_head: Sequence[str], texts: Sequence[str] = ()) -> str:
-    """All ``numbers`` by name: single ones in a line, tensors as tables, larger ones as their shape.
 
-    ``per_head`` names the matrices with a row for each layer and a column for each head. ``texts`` are those of the
-    tokens that were read; they stand above the columns of other tables that have as many, or all but the first.
+class Part(NamedTuple):
+    """A named part of an answer: a single value; records, one a row; or a tensor, or nested lists of texts, with axes.
+
+    An axis is a name of a declaration, or the labels of its places.
     """
-    tables, words = [], []
-    for name, value in flattened(numbers):
-        if isinstance(value, Tensor) and value.dim() in (1, 2) and 0 < value.numel() <= MAX_CELLS:
-            is_per_head, n = name.split(" ")[-1] in per_head, value.shape[-1]
-            columns = [] if is_per_head or not 0 <= len(texts) - n <= 1 else texts[len(texts) - n :]
-            tables.append(draw_tensor(name, value, ("L", "H") if is_per_head else ("", ""), columns))
-        elif isinstance(value, list):
-            tables.append(draw_words(name, value, texts))
-        elif isinstance(value, Tensor):
-            words.append(f"{name}: a tensor {tuple(value.shape)}")
-        else:
-            words.append(f"{name}: {value:.4g}" if isinstance(value, float) else f"{name}: {value}")
-    line = "".join(f"<span style='margin-right: 1.5em'>{html.escape(each)}</span>" for each in words)
-    return f"<div><p><b>{html.escape(title)}</b></p><p>{line}</p>{''.join(tables)}</div>"
+
+    name: str
+    value: Any
+    axes: tuple[str | Sequence[str], ...] = ()
+    help: str = ""
 
 
-def flattened(numbers: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The numbers and tensors in nested dictionaries and lists, each with its names; everything else is left out."""
-    for name, value in numbers.items():
-        if isinstance(value, Mapping):
-            yield from flattened(value, f"{prefix}{name} ")
-        elif isinstance(value, list) and value and all(is_words(each) for each in value):
-            yield f"{prefix}{name}", value
-        elif isinstance(value, list):
-            tensors = {str(i): each for i, each in enumerate(value) if isinstance(each, Tensor)}
-            yield from flattened(tensors, f"{prefix}{name} ")
-        elif isinstance(value, Tensor | float | int):
-            yield f"{prefix}{name}", value
+def shown_token(text: str) -> str:
+    """The text of a token, with visible spaces and line breaks."""
+    return text.translate(SPACES)
 
 
-def is_words(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+def in_context(tokens: Sequence[str], at: int) -> str:
+    """Shown tokens in a row, with the one ``at`` an index between brackets."""
+    return "".join(f"[{token}]" if i == at else token for i, token in enumerate(tokens))
 
 
-def draw_words(name: str, rows: Sequence[Sequence[str]], texts: Sequence[str]) -> str:
-    """A table of texts, below those of the tokens that were read."""
-    head = "".join(f"<th>{html.escape(each)}</th>" for each in texts)
-    cells = ["".join(f"<td>{html.escape(each)}</td>" for each in row) for row in rows]
-    body = "".join(f"<tr><th>{i}</th>{row}</tr>" for i, row in enumerate(cells))
-    caption = f"<caption style='text-align: left'>{html.escape(name)}</caption>"
-    return f"<div style='overflow-x: auto'><table>{caption}<tr><th></th>{head}</tr>{body}</table></div>"
+def labels(axis: str | Sequence[str], n: int, texts: Sequence[str]) -> Sequence[str]:
+    """What the ``n`` places along an axis are called; ``texts`` are those of the tokens that were read."""
+    if not isinstance(axis, str):
+        return axis
+    if axis == "n_layer + 1":
+        return ["embedded", *(f"after L{i}" for i in range(n - 1))]
+    first = FIRST_TOKEN.get(axis, len(texts))
+    if first + n <= len(texts):
+        return [shown_token(text) for text in texts[first : first + n]]
+    return [f"{LETTERS.get(axis, '')}{i}" for i in range(n)]
 
 
-def draw_tensor(name: str, tensor: Tensor, letters: tuple[str, str], texts: Sequence[str] = ()) -> str:
-    """A table of a matrix, or of a vector as a single row. Hovering over a number shows all of its digits."""
-    row, column = letters  # in front of the numbers of rows and columns
-    rows = tensor.double() if tensor.dim() == 2 else tensor.double()[None]
-    most = float(rows.abs().max()) or 1.0
-    names = list(map(html.escape, texts)) or [f"{column}{i}" for i in range(rows.shape[1])]
-    head = "".join(f"<th>{each}</th>" for each in names)
-    body = "".join(
-        f"<tr><th>{f'{row}{i}' if tensor.dim() == 2 else ''}</th>{''.join(cell(each, most) for each in values)}</tr>"
-        for i, values in enumerate(rows.tolist())
-    )
-    caption = f"<caption style='text-align: left'>{html.escape(name)}</caption>"
-    return f"<div style='overflow-x: auto'><table>{caption}<tr><th></th>{head}</tr>{body}</table></div>"
+def places(axes: Sequence[str | Sequence[str]], sizes: Sequence[int], texts: Sequence[str]) -> list[str]:
+    """What the places of several axes are called, in the order of their numbers."""
+    return [" ".join(each) for each in product(*map(labels, axes, sizes, [texts] * len(sizes)))]
 
 
-def cell(value: float, most: float) -> str:
-    colour = f"rgba({RISE if value > 0 else FALL}, {0.7 * abs(value) / most:.2f})"
-    return f"<td style='background: {colour}; text-align: right' title='{value!r}'>{value:.3g}</td>"
+def largest(part: Part, texts: Sequence[str], n: int = 1) -> list[tuple[str, float]]:
+    """The places and values of the numbers that are furthest from zero."""
+    numbers = part.value.flatten()
+    found = numbers.double().abs().nan_to_num(-1).topk(min(n, len(numbers))).indices.tolist()
+    names = places(part.axes, part.value.shape, texts)
+    return [(names[i], float(numbers[i])) for i in found]
+
+
+def decimals(values: Sequence[float]) -> int:
+    """How many places after the decimal point all of some numbers have: three digits of the largest."""
+    most = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    return 2 if most >= 10 else 3 if most == 0 else min(9, max(3, 2 - math.floor(math.log10(most))))
+
+
+def in_digits(value: float, places: int | None = None) -> str:
+    shown = f"{value:.{decimals([value]) if places is None else places}f}"
+    return shown[1:] if shown.startswith("-") and not shown.strip("-0.") else shown  # no minus in front of zero
+
+
+def draw(title: str, summary: str, parts: Sequence[Part], texts: Sequence[str] = ()) -> str:
+    """An answer: what it says in a sentence, its single values in a line, then its records, then its numbers."""
+    single = [part for part in parts if not part.axes and not isinstance(part.value, list)]
+    records = [part for part in parts if not part.axes and isinstance(part.value, list)]
+    vectors = [part for part in parts if is_row(part)]
+    tables = [part for part in parts if part.axes and not is_row(part)]
+    line = "".join(f"<span style='margin-right: 1.5em'>{html.escape(each)}</span>" for each in map(in_a_line, single))
+    drawn = [draw_records(part) for part in records]
+    drawn += [draw_matrix(part, texts) for part in tables]
+    drawn += [
+        draw_vectors(list(some), texts) for _, some in groupby(vectors, lambda each: (each.axes, len(each.value)))
+    ]
+    said = f"<p>{html.escape(summary)}</p>" if summary else ""
+    shown = f"<div style='display: flex; flex-wrap: wrap; gap: 1em 2em'>{''.join(drawn)}</div>"
+    return f"<div style='{STYLE}'><p><b>{html.escape(title)}</b></p>{said}<p>{line}</p>{shown}</div>"
+
+
+STYLE = "font-variant-numeric: tabular-nums"
+BOX = "overflow: auto; max-width: 100%; max-height: 32em"
+
+
+def is_row(part: Part) -> bool:
+    return len(part.axes) == 1 and len(part.value) <= MAX_CELLS
+
+
+def in_a_line(part: Part) -> str:
+    value = in_digits(part.value) if isinstance(part.value, float) else part.value
+    return f"{part.name}: {value}"
+
+
+def draw_records(part: Part) -> str:
+    """A table of dictionaries with the same names."""
+    names = list(dict.fromkeys(name for record in part.value for name in record))
+    columns = [cells([record.get(name, "") for record in part.value]) for name in names]
+    return table(part, names, [("", row) for row in zip(*columns, strict=True)])
+
+
+def draw_matrix(part: Part, texts: Sequence[str]) -> str:
+    """A table of a tensor or of lists of texts: with more than two axes, the rows or columns are those of two."""
+    if isinstance(part.value, Tensor) and part.value.numel() > MAX_CELLS:
+        found = largest(part, texts, N_LARGEST)
+        name = f"{part.name}: the largest of {part.value.numel():,}"
+        return draw_records(Part(name, [{"": place, "value": value} for place, value in found], help=part.help))
+    is_tensor, n_rows = isinstance(part.value, Tensor), (len(part.axes) + 1) // 2
+    shape = part.value.shape if is_tensor else (len(part.value), len(part.value[0]))
+    rows = places(part.axes[:n_rows], shape[:n_rows], texts)
+    columns = places(part.axes[n_rows:], shape[n_rows:], texts)
+    values = part.value.reshape(len(rows), len(columns)) if is_tensor else part.value
+    if is_tensor and 4 * len(columns) < len(rows):
+        rows, columns, values = columns, rows, values.T
+    flat = cells(values.flatten().tolist() if is_tensor else [text for row in values for text in row])
+    n = len(columns)
+    return table(part, columns, [(name, flat[i * n : (i + 1) * n]) for i, name in enumerate(rows)])
+
+
+def draw_vectors(parts: Sequence[Part], texts: Sequence[str]) -> str:
+    """A table with a row for each of some vectors along the same axis."""
+    columns = labels(parts[0].axes[0], len(parts[0].value), texts)
+    rows = [(each.name, cells(each.value.tolist() if isinstance(each.value, Tensor) else each.value)) for each in parts]
+    return table(Part("", None), columns, rows)
+
+
+def table(about: Part, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+    body = "".join(f"<tr><th>{html.escape(name)}</th>{''.join(row)}</tr>" for name, row in rows)
+    caption = f"<b>{html.escape(about.name)}</b> {html.escape(about.help)}" if about.name else ""
+    caption = f"<caption style='text-align: left'>{caption}</caption>"
+    return f"<div style='{BOX}'><table>{caption}<tr><th></th>{head}</tr>{body}</table></div>"
+
+
+def cells(values: Sequence[Any]) -> list[str]:
+    """Cells that are read together: numbers with as many decimals, coloured; hovering over one shows all its digits."""
+    numbers = [value for value in values if isinstance(value, float)]
+    n, most = decimals(numbers), max((abs(value) for value in numbers if math.isfinite(value)), default=0.0) or 1.0
+
+    def cell(value: Any) -> str:
+        if not isinstance(value, float):
+            style = " style='text-align: right'" if isinstance(value, int) else ""
+            return f"<td{style}>{html.escape(str('' if value is None else value))}</td>"
+        if not math.isfinite(value):
+            return f"<td style='text-align: right'>{value}</td>"
+        colour = f"rgba({RISE if value > 0 else FALL}, {0.7 * abs(value) / most:.2f})"
+        return f"<td style='background: {colour}; text-align: right' title='{value!r}'>{in_digits(value, n)}</td>"
+
+    return [cell(value) for value in values]

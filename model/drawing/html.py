@@ -52,6 +52,16 @@ def document(title: str, content: dict[str, Any]) -> str:
     )
 
 
+def page(title: str, body: str) -> str:
+    """An HTML file that shows ``body``, which is HTML without a script."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        '<meta name="color-scheme" content="light dark">'
+        f'<title>{html.escape(title)}</title></head><body style="font: 14px system-ui">{body}</body></html>\n'
+    )
+
+
 def in_frame(source: str) -> str:
     """A document in a frame that may run its own script and save files, and nothing else."""
     style = f"width: 100%; height: {FRAME_HEIGHT}px; border: 0; resize: vertical"

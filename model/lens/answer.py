@@ -1,16 +1,17 @@
 """How an answer is declared: by a dataclass, whose fields are what is sent; and a drawing of its numbers."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypedDict, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 from torch import Tensor
 
-from ..drawing.heat_map import draw_numbers
-from ..drawing.html import display
+from ..drawing.heat_map import Part, draw, in_digits, largest, shown_token
+from ..drawing.html import display, page
 from ..errors import shorten
 from ..tokenizer import Token, Tokenizer, text_tokens, token_text
 
@@ -42,10 +43,12 @@ class NotSent:
     """Of a field that is only there in Python."""
 
 
+PerText = Annotated[Tensor, Shape(("T",))]
 PerLayer = Annotated[Tensor, Shape(("n_layer",))]
 PerHead = Annotated[Tensor, Shape(("n_layer", "n_head"))]
 TokenId = Annotated[int, IsToken()]
 TokenIds = Annotated[list[int], IsToken()]
+TopTokens = Annotated[Tensor, Shape(("k",), whole=True), IsToken()]
 Member = TypeVar("Member", bound=Callable[..., Any])
 
 
@@ -88,7 +91,12 @@ def sent_fields(declared: Any) -> dict[str, Sent]:
 
     ``declared`` may also be another dataclass, or a ``TypedDict``.
     """
-    declared, found = sent_type(declared), {}
+    return declared_fields(sent_type(declared))
+
+
+def declared_fields(declared: Any) -> dict[str, Sent]:
+    """The fields of a dataclass or a ``TypedDict``, and the methods that are ``sent``, by name."""
+    found = {}
     for name, hint in get_type_hints(declared, include_extras=True).items():
         words = getattr(hint, "__metadata__", ())
         if get_origin(hint) is not ClassVar and not any(isinstance(word, NotSent) for word in words):
@@ -111,8 +119,6 @@ class Answer:
     type, a ``TypedDict``, then declares what is sent.
     """
 
-    PER_HEAD: ClassVar[tuple[str, ...]] = ()  # the names of tensors ``(n_layer, n_head)``
-    IS_BY_ITEM: ClassVar[bool] = False  # whether ``content`` lists tokens or heads, so that the fields are drawn too
     # Of the model that answered, for the texts of tokens; and the tokens of the text, for the axes of tables.
     tokenizer: Annotated[Tokenizer | None, NotSent()] = field(default=None, repr=False, compare=False)
     text_ids: Annotated[tuple[int, ...], NotSent()] = field(default=(), repr=False, compare=False)
@@ -131,7 +137,7 @@ class Answer:
     def __repr__(self) -> str:
         """The fields, one a line: numbers as they are, and of anything longer its shape or its beginning."""
         lines = [f"{name}: {in_one_line(value)}" for name, value in self.numbers().items()]
-        return "\n  ".join([self.heading, *lines[:MAX_LINES]])
+        return "\n  ".join([self.heading, *([self.summary] if self.summary else []), *lines[:MAX_LINES]])
 
     @property
     def heading(self) -> str:
@@ -155,9 +161,62 @@ class Answer:
         of_every_answer = {each.name for each in fields(Answer)}
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in of_every_answer}
 
-    def drawn(self) -> dict[str, Any]:
-        """What a notebook draws of an answer that is ``IS_BY_ITEM``."""
-        return self.numbers()
+    @property
+    def summary(self) -> str:
+        """What the answer says, in a sentence or two."""
+        return ""
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the tokens that were read; none if the tokenizer is not known."""
+        return [] if self.tokenizer is None else [token.text for token in text_tokens(self.tokenizer, self.text_ids)]
+
+    def peak(self, value: Tensor, *axes: str) -> str:
+        """The place and value of the number in a tensor that is furthest from zero."""
+        [(place, most)] = largest(Part("", value, axes or ("n_layer", "n_head")), self.texts)
+        return f"{place}: {in_digits(most)}"
+
+    def drawn(self) -> Iterator[Part]:
+        """What a notebook draws: what is declared of each field, apart from those that are not sent."""
+        for name, (kind, help) in declared_fields(type(self)).items():
+            value = getattr(self, name)
+            yield from self.drawn_value(name, value() if callable(value) else value, kind, help or "")
+
+    def drawn_value(self, name: str, value: Any, kind: Any, help: str = "") -> Iterator[Part]:
+        """A value as a notebook draws it, by the words of its annotation ``kind``."""
+        words = {type(word): word for word in words_of(kind)}
+        axes = words[Shape].axes if Shape in words else ()
+        if isinstance(value, Answer):
+            yield from (part._replace(name=f"{name} {part.name}") for part in value.drawn())
+        elif isinstance(value, Mapping):
+            for key, each in value.items():
+                yield from self.drawn_value(f"{name} {key}", each, kind, help)
+        elif is_dataclass(value):
+            yield from self.drawn_value(name, vars(value), None, help)
+        elif isinstance(value, list) and value and (is_dataclass(value[0]) or isinstance(value[0], Mapping)):
+            yield Part(name, [self.record(each) for each in value], help=help)
+        elif IsToken in words and value is not None:
+            yield Part(name, self.token_texts(value), axes, help)
+        elif isinstance(value, Tensor) and axes:
+            yield Part(name, value, axes, help)
+        elif value is not None and value != [] and value != "":
+            yield Part(name, in_one_line(value) if isinstance(value, Tensor | list | tuple) else value)
+
+    def record(self, value: Any) -> dict[str, Any]:
+        """A dataclass or a dictionary as a row of a table, with texts in place of tokens."""
+        value = value if isinstance(value, Mapping) else self.content_of(value)
+        value = {name: each.tolist() if isinstance(each, Tensor) else each for name, each in value.items()}
+        named = {"token" if name == "text" and "id" in value else name: each for name, each in value.items()}
+        return {
+            name: shown_token(each) if name == "token" else in_a_cell(each)
+            for name, each in named.items()
+            if name != "id" or "text" not in value
+        }
+
+    def token_texts(self, ids: Any) -> Any:
+        """The texts of a token, or of nested lists or a tensor of them; their ids if the tokenizer is not known."""
+        ids = ids.tolist() if isinstance(ids, Tensor) else ids
+        return list(map(self.token_texts, ids)) if isinstance(ids, list) else in_a_cell(self.named([ids])[0])
 
     def content(self) -> Mapping[str, Any]:
         """What ``/v1/lens`` sends, with tensors in place of lists."""
@@ -191,10 +250,11 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """What a notebook draws for a cell that ends in an answer."""
-        drawn = {**self.content(), **self.drawn()} if self.IS_BY_ITEM else self.content()
-        numbers = with_tensors_as(lambda numbers: numbers, drawn)
-        texts = [] if self.tokenizer is None else [token.text for token in text_tokens(self.tokenizer, self.text_ids)]
-        return draw_numbers(self.heading, numbers, self.PER_HEAD, texts)
+        return draw(self.heading, self.summary, list(self.drawn()), self.texts)
+
+    def to_html(self, path: str | Path) -> None:
+        """Write a file that shows the same in any browser, without a script."""
+        Path(path).write_text(page(type(self).__name__, self._repr_html_()), encoding="utf-8")
 
     def show(self) -> None:
         """Draw tables of the numbers, coloured by value, in the cell that is running.
@@ -202,6 +262,15 @@ class Answer:
         Raises ``RuntimeError`` outside a notebook.
         """
         display(self._repr_html_(), repr(self))
+
+
+def in_a_cell(value: Any) -> Any:
+    """A value of a record as a table shows it: numbers as they are, tokens by their texts."""
+    if isinstance(value, Mapping):
+        return shown_token(value["text"]) if "text" in value else value.get("id", in_one_line(value))
+    if isinstance(value, list | tuple):
+        return " ".join(str(in_a_cell(each)) for each in value)
+    return value
 
 
 def in_one_line(value: Any) -> str:

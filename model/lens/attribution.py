@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ..config import check_int
+from ..drawing.heat_map import in_digits
 from ..gpt import Block
 from .answer import Answer, NotSent, PerHead, PerLayer, ProbableToken, TokenId, sent
 from .question import LIKELIEST, NextToken, Position, Reads
@@ -88,8 +89,6 @@ class Attribution(Answer):
     With another token, ``against``, all numbers but the probability are about the difference of the two logits.
     """
 
-    PER_HEAD = ("heads",)
-
     position: int
     token: Annotated[TokenId, "The next token whose logit is explained."]
     against: TokenId | None
@@ -102,6 +101,12 @@ class Attribution(Answer):
     ]
     biases: Annotated[float, "The part of the biases of attention's output projections and the final norm."]
     likeliest: Annotated[dict[int, float], NotSent()]  # the probabilities of the most probable next tokens
+
+    @property
+    def summary(self) -> str:
+        tokens = [self.token_texts(each) for each in (self.token, self.against) if each is not None]
+        logit = f"The logit of {' minus that of '.join(tokens)} is {in_digits(self.logit)}"
+        return f"{logit}. Of the heads, the largest part is that of {self.peak(self.heads)}."
 
     @property
     @sent

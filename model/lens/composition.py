@@ -1,12 +1,16 @@
 """Composition: how strongly a head reads the output of an earlier head, judged by their weights alone."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple, TypedDict
+from heapq import nlargest
+from itertools import product
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor
 
 from ..config import check_int
+from ..drawing.heat_map import N_LARGEST, Part
 from ..errors import InputError
 from ..gpt import GPT, Block
 from .answer import Answer, NotSent, SentAs, Shape, sent
@@ -34,14 +38,15 @@ class Composition(Answer):
     """Q-, K- and V-composition scores by later layer and head, then earlier layer and head, and how far each is
     above that of the same two heads rotated at random.
 
-    ``scores[way][later]`` is ``(n_head, later, n_head)``: for each head in the layer ``later``, its score with every
-    head of every earlier layer. ``deviations`` has the same shape: by how many standard deviations the squared score
-    exceeds that of the same two heads rotated at random against each other. ``chance`` is the root mean square of the
-    score under such rotations.
+    ``scores[way][later]`` has for each head in the layer ``later`` its score with every head of every earlier layer.
     """
 
-    scores: Annotated[dict[Way, list[Tensor]], NotSent()]
-    deviations: Annotated[dict[Way, list[Tensor]], SentAs(Deviations)]
+    scores: Annotated[dict[Way, PerPair], NotSent(), "The same as `q`, `k` and `v`, by those names."]
+    deviations: Annotated[
+        dict[Way, PerPair],
+        SentAs(Deviations),
+        "By how many standard deviations each squared score exceeds those of the same two heads, rotated at random.",
+    ]
     chance: Annotated[
         float,
         "The root mean square of the score of two heads with the same singular values, rotated at random: "
@@ -49,6 +54,32 @@ class Composition(Answer):
     ]
     centred: bool
     distance: int
+
+    @property
+    def summary(self) -> str:
+        firsts = [(way, next(iter(self.strongest(way, 1)), None)) for way in WAYS]
+        said = [f"{way} {each['later']} of {each['earlier']}: {each['score']:.3f}" for way, each in firsts if each]
+        return f"The highest scores: {'; '.join(said)}." if said else ""
+
+    def drawn(self) -> Iterator[Part]:
+        """The pairs with the highest scores: there are too many for a table of all."""
+        for way in WAYS:
+            yield Part(way, self.strongest(way), help="The highest scores, and their deviations from chance.")
+        yield Part("chance", self.chance)
+
+    def strongest(self, way: Way, k: int = N_LARGEST) -> list[dict[str, Any]]:
+        """The ``k`` pairs of heads with the highest scores, in descending order."""
+        pairs = [
+            {"later": f"L{later} H{head}", "earlier": f"L{layer} H{other}", "score": score, "deviation": deviation}
+            for later, (scores, deviations) in enumerate(zip(self.scores[way], self.deviations[way], strict=True))
+            for (head, layer, other), score, deviation in zip(
+                product(*map(range, scores.shape)),
+                scores.flatten().tolist(),
+                deviations.flatten().tolist(),
+                strict=True,
+            )
+        ]
+        return nlargest(k, pairs, key=lambda pair: pair["score"])
 
     @property
     @sent

@@ -7,6 +7,7 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
+from ..drawing.heat_map import Part, shown_token
 from ..errors import InputError
 from ..modules.head_tensors import Head
 from ..tokenizer import Token, text_tokens
@@ -39,8 +40,6 @@ class AttentionDifference(Answer):
     entirely different tokens.
     """
 
-    PER_HEAD = ("heads", "most")
-
     pairs: Annotated[
         list[tuple[int, int]],
         "The queries that are compared, by position in the text and in the other text. The pair of first tokens is "
@@ -58,6 +57,16 @@ class AttentionDifference(Answer):
     ]
     other_model: str = ""
     other_tokens: list[Token] = field(default_factory=list)
+
+    @property
+    def summary(self) -> str:
+        return f"The most different head is {self.peak(self.heads)} of the attention weight would have to move."
+
+    def drawn(self) -> Iterator[Part]:
+        yield Part("heads", self.heads, ("n_layer", "n_head"), "The total variation distance, 0 to 1.")
+        at = [[self.pairs[index][0] for index in row] for row in self.most.tolist()]
+        texts = [[f"{shown_token(self.texts[i]) if self.texts else ''} ({i})" for i in row] for row in at]
+        yield Part("most", texts, ("n_layer", "n_head"), "The query that differs most, with its position.")
 
     @sent
     def largest(self) -> list[Head]:

@@ -1,7 +1,7 @@
 """Roles of heads: scores for well-known roles, and a threshold above which a head is labelled with one."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..config import GPTConfig
+from ..drawing.heat_map import Part
 from ..drawing.metrics import entropy_in_bits
 from ..drawing.recorded_pass import take_weights
 from ..errors import InputError
@@ -75,23 +76,24 @@ class RoundedScores(TypedDict):
 class RoleScores(Answer):
     """How well each head fits each role, measured on random tokens that are repeated once.
 
-    ``scores[role]`` ``(n_layer, n_head)`` is the mean attention weight from a token of the second half to the token
-    that the role looks at, and ``errors[role]`` its standard error over the texts (0 for a single text). ``uniform`` is
-    the score of a head that attends to all tokens equally. ``entropy``
-    ``(n_layer, n_head)`` is the mean entropy of the weights of those tokens in bits, and ``uniform_entropy`` that of
-    equal weights. ``first_loss`` and ``second_loss`` are the losses on the two halves in nats per token: random tokens
-    can be predicted in the second half only, by copying from the first.
+    Random tokens can be predicted in the second half only, by copying from the first.
     """
 
-    PER_HEAD = (*LOOKS, "entropy", "copying")
+    scores: Annotated[
+        dict[Look, PerHead],
+        "The mean attention weight from a token of the second half to the token that the role looks at.",
+    ]
+    errors: Annotated[dict[Look, PerHead], "The standard errors of `scores` over the texts; 0 for a single text."]
+    entropy: Annotated[PerHead, "The mean entropy of the weights of those tokens, in bits."]
+    uniform: Annotated[float, "The score of a head that attends to all tokens equally."]
+    uniform_entropy: Annotated[float, "The entropy of equal weights, in bits."]
+    first_loss: Annotated[float, "The loss on the first half, in nats per token."]
+    second_loss: Annotated[float, "The loss on the second half, in nats per token."]
 
-    scores: dict[Look, Tensor]
-    errors: dict[Look, Tensor]
-    entropy: Tensor
-    uniform: float
-    uniform_entropy: float
-    first_loss: float
-    second_loss: float
+    @property
+    def summary(self) -> str:
+        best = [f"{role.replace('_', ' ')} {self.peak(each)}" for role, each in self.scores.items()]
+        return f"The highest scores: {'; '.join(best)}."
 
     def best(self, role: Look) -> tuple[int, int, float]:
         """The layer and head with the highest score, and that score."""
@@ -164,13 +166,16 @@ class RolesContent(TypedDict):
 class HeadRoles(RoleScores):
     """For each layer and head a label, its scores, and the scores of uniform attention or random weights.
 
-    To the scores of ``RoleScores`` it adds how reliably each head copies: ``copying`` ``(n_layer, n_head)`` (see
-    ``copying_scores``).
+    To the scores of ``RoleScores`` it adds how reliably each head copies.
     """
 
-    copying: Tensor
+    copying: Annotated[
+        PerHead, "The share of other tokens whose logits the head raises by less than that of the token it looks at."
+    ]
 
-    IS_BY_ITEM = True
+    def drawn(self) -> Iterator[Part]:
+        yield Part("labels", self.labels, ("n_layer", "n_head"))
+        yield from super().drawn()
 
     @property
     def labels(self) -> list[list[str]]:
@@ -216,15 +221,18 @@ class TextRoles(Answer):
     the number of queries that have such keys.
     """
 
-    PER_HEAD = LOOKS
-
     scores: Annotated[
-        dict[Look, Tensor],
+        dict[Look, PerHead],
         SentAs(RoleGrids),
         "`[layer][head]`: the mean weight over the queries that have such keys.",
     ]
     uniform: Annotated[dict[Look, float], SentAs(LookScores), "The same for uniform attention."]
     queries: Annotated[dict[Look, int], SentAs(LookScores), "How many queries have such keys."]
+
+    @property
+    def summary(self) -> str:
+        best = [f"{role.replace('_', ' ')} {self.peak(each)}" for role, each in self.scores.items()]
+        return f"The highest scores: {'; '.join(best)}."
 
 
 def clear_role(scores: Mapping[Look, float], uniform: float) -> Look | None:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypedDict
 import torch
 from torch import Tensor
 
+from ..drawing.heat_map import in_digits, shown_token
 from ..errors import InvalidValue
 from .answer import Answer, SentAs, Shape, TokenId
 from .attribution import attention_at, attribution, prediction, read_logit
@@ -79,6 +80,14 @@ class Ledger(Answer):
     logit: float  # the model's own
     probability: float  # the model's own
     errors: LedgerErrors
+
+    @property
+    def summary(self) -> str:
+        query, key = self.position
+        texts = [shown_token(self.texts[at]) if self.texts else str(at) for at in (query, key)]
+        cell, token = f"{texts[0]} ({query}) looks at {texts[1]} ({key})", self.token_texts(self.token)
+        weight, part = in_digits(float(self.weights[key])), in_digits(self.part)
+        return f"{cell} with a weight of {weight}, which adds {part} to the logit of {token}."
 
 
 @torch.no_grad()

@@ -1,13 +1,15 @@
 """The logit lens: what each layer would predict if it were the last."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 import torch
 from torch import Tensor
 
 from ..config import MAX_VOCAB_SIZE, check_int
-from .answer import Answer, ProbableToken, Shape
+from ..drawing.heat_map import Part, labels
+from .answer import Answer, IsToken, ProbableToken, Shape
 from .progress import Progress, ignore
 from .question import Reads, Within
 from .text_pass import LOGITS_AT_ONCE, TextPass
@@ -32,6 +34,9 @@ class LogitLensContent(TypedDict):
     ]
 
 
+READINGS = ("n_layer + 1", "T")
+
+
 @dataclass(frozen=True)
 class LogitLens(Answer):
     """After the embeddings and after each layer, for each position: the most probable tokens, and the KL divergence
@@ -43,21 +48,31 @@ class LogitLens(Answer):
     model's own answer.
     """
 
-    IS_BY_ITEM = True
+    ids: Annotated[
+        Tensor, Shape((*READINGS, "k"), whole=True), IsToken(), "The most probable next tokens, most probable first."
+    ]
+    probabilities: Annotated[Tensor, Shape((*READINGS, "k")), "Those of `ids`."]
+    kl: Annotated[Tensor, Shape(READINGS), "KL(the model's prediction || this one), in nats."]
+    answer: Annotated[Tensor, Shape(READINGS), "The probability of `token`, by default the model's most probable one."]
+    decided: Annotated[
+        Tensor,
+        Shape(("T",), whole=True),
+        "The earliest reading from which the most probable token stays the model's.",
+    ]
 
-    ids: Tensor  # (n_layer + 1, T, k), the most probable next tokens, most probable first
-    probabilities: Tensor  # (n_layer + 1, T, k)
-    kl: Tensor  # (n_layer + 1, T), KL(answer || reading) in nats
-    answer: Tensor  # (n_layer + 1, T), the probability of ``token``, by default the model's most probable one
-    decided: Tensor  # (T,), the earliest reading from which the most probable token stays the model's
+    @property
+    def summary(self) -> str:
+        best, probability = self.token_texts(int(self.ids[-1, -1, 0])), float(self.probabilities[-1, -1, 0])
+        since = labels("n_layer + 1", len(self.ids), ())[int(self.decided[-1])]
+        return f"The most probable next token is {best}, at {probability:.3f}; it is the most probable {since}."
 
-    def drawn(self) -> dict[str, Any]:
+    def drawn(self) -> Iterator[Part]:
         """The most probable token of each reading, by position, and the numbers about it."""
-        best = self.ids[..., 0]
-        texts = {token["id"]: token.get("text", str(token["id"])) for token in self.named(best.unique().tolist())}
-        words = [[texts[token_id] for token_id in row] for row in best.tolist()]
-        numbers = {"probability": self.probabilities[..., 0], "kl": self.kl, "answer": self.answer}
-        return {"most probable": words, **numbers, "decided": self.decided}
+        yield Part("most probable", self.token_texts(self.ids[..., 0]), READINGS)
+        yield Part("probability", self.probabilities[..., 0], READINGS)
+        yield Part("kl", self.kl, READINGS, "KL(the model's prediction || this one), in nats.")
+        yield Part("answer", self.answer, READINGS, "The probability of the token in question.")
+        yield Part("decided", self.decided, ("T",))
 
     def content(self) -> LogitLensContent:
         tokens = {token["id"]: token for token in self.named(self.ids.unique().tolist())}

@@ -3,14 +3,15 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from ..config import MAX_VOCAB_SIZE, GPTConfig, check_int
+from ..drawing.heat_map import Part, in_context, in_digits
 from ..gpt import GPT, Block
-from .answer import Answer, NamedToken, NotSent, TokenIds, sent
+from .answer import Answer, NamedToken, NotSent, Shape, TokenIds, TopTokens, sent
 from .lens import Lens
 from .passages import MIN_DISTANCE, Window, read_long_text, windows
 from .progress import Progress, ignore
@@ -46,17 +47,13 @@ class ExcitedAt:
 
 @dataclass(frozen=True)
 class Written(Answer):
-    """Tokens and their logits per unit of a neuron's activation; each tensor is ``(k,)``.
+    """Tokens and their logits per unit of a neuron's activation."""
 
-    ``promoted`` are the ids of tokens in descending order of ``raised``, ``suppressed`` in ascending order of
-    ``lowered``. ``norm`` is that of the neuron's output direction.
-    """
-
-    promoted: Tensor
-    raised: Tensor
-    suppressed: Tensor
-    lowered: Tensor
-    norm: float
+    promoted: Annotated[TopTokens, "The ids of tokens, in descending order of `raised`."]
+    raised: Annotated[Tensor, Shape(("k",)), "The logits of `promoted`."]
+    suppressed: Annotated[TopTokens, "The ids of tokens, in ascending order of `lowered`."]
+    lowered: Annotated[Tensor, Shape(("k",)), "The logits of `suppressed`."]
+    norm: Annotated[float, "The norm of the neuron's output direction."]
 
 
 @dataclass(frozen=True)
@@ -64,8 +61,6 @@ class Neuron(Answer):
     """The places in the text with the highest and lowest activations, each with its context, and the tokens whose
     logits the neuron's output direction raises and lowers most.
     """
-
-    IS_BY_ITEM = True
 
     layer: int
     neuron: int
@@ -75,6 +70,24 @@ class Neuron(Answer):
     mean: Annotated[float, "The mean activation over all tokens of the text."]
     positive: Annotated[float, "The share of tokens with an activation above 0."]
     writes: Annotated[Written, NotSent()]  # which does not depend on the text
+
+    @property
+    def summary(self) -> str:
+        if not self.highest:
+            return ""
+        first, promoted = self.highest[0], ", ".join(self.token_texts(self.writes.promoted[:5]))
+        token = self.token_texts(first.ids[first.position - first.start])
+        return f"Most excited at {token} ({first.position}): {in_digits(first.activation)}. It promotes {promoted}."
+
+    def drawn(self) -> Iterator[Part]:
+        """The places with the token in question between brackets, in place of lists of tokens and activations."""
+        for part in super().drawn():
+            found = getattr(self, part.name) if part.name in ("highest", "lowest") else None
+            yield part if found is None else part._replace(value=list(map(self.at_place, found)))
+
+    def at_place(self, place: ExcitedAt) -> dict[str, Any]:
+        shown = in_context(self.token_texts(place.ids), place.position - place.start)
+        return {"position": place.position, "activation": place.activation, "tokens": shown}
 
     @sent
     def promotes(self) -> list[WrittenToken]:

@@ -8,9 +8,10 @@ from typing import Annotated, NamedTuple, TypedDict
 import torch
 from torch import Tensor
 
+from ..drawing.heat_map import Part, in_digits
 from ..gpt import Block
 from ..modules.mask import causal_mask
-from .answer import Answer, NamedToken
+from .answer import Answer, NamedToken, NotSent, Shape, TokenId
 from .attribution import QueryAttention, attention_at, logits_at, prediction, read_logit
 from .progress import Progress, ignore
 from .question import HeadIndex, Layer, NextToken, Position
@@ -65,29 +66,45 @@ class HeadContent(TypedDict):
     without_head: WithoutHead
 
 
+PerKey = Annotated[Tensor, Shape(("position + 1",))]
+
+
 @dataclass(frozen=True)
 class HeadMeasures(Answer):
     """For each key its attention weight, value-weighted norm, part of the logit, and the change of the loss when
     that edge is cut; the sums and rank correlations of these measures; and the change of the loss without the head.
 
-    What belongs to a key is ``(S,)``, for the ``S`` keys of the query, float32 on the CPU.
+    What belongs to a key is a number for each key of the query.
     """
-
-    IS_BY_ITEM = True
 
     layer: int
     head: int
-    ids: list[int]  # of the keys
-    position: int  # of the query
-    token: int  # the next token
-    weight: Tensor  # the attention weight
-    norm: Tensor  # ||weight * value @ W_O||
-    attribution: Tensor  # that vector's contribution to the logit of the next token
-    loss_change: Tensor  # the change of that token's loss when the edge is cut, in nats
-    logit: float  # the model's own, for that token
-    probability: float
-    output_norm: float  # of the head's whole output: at most the sum of ``norm``, because vectors may cancel
-    removed: "HeadRemoved"
+    ids: Annotated[list[int], NotSent(), "The tokens of the keys."]
+    position: Annotated[int, "That of the query."]
+    token: Annotated[TokenId, "The next token, whose logit is explained."]
+    weight: Annotated[PerKey, "The attention weight."]
+    norm: Annotated[PerKey, "The norm of weight * value * W_O (Kobayashi et al. 2020)."]
+    attribution: Annotated[PerKey, "What that vector adds to the logit."]
+    loss_change: Annotated[PerKey, "The change of the token's loss in nats, when this weight is set to 0."]
+    logit: Annotated[float, "The token's logit, as the model computes it."]
+    probability: Annotated[float, "The token's probability, as the model computes it."]
+    output_norm: Annotated[
+        float, "The norm of the head's whole output: at most the sum of `norm`, because vectors may cancel."
+    ]
+    removed: Annotated["HeadRemoved", "The changes of losses with the head removed: `token`, `text`."]
+
+    @property
+    def summary(self) -> str:
+        return (
+            f"The largest weight is that on {self.peak(self.weight, 'T')}. "
+            f"The head adds {in_digits(float(self.attribution.sum()))} to the logit of {self.token_texts(self.token)}, "
+            f"whose loss changes by {in_digits(self.removed.token)} nats without it."
+        )
+
+    def drawn(self) -> Iterator[Part]:
+        yield from super().drawn()
+        agreements = [{"measures": " ".join(pair), "spearman": each} for pair, each in self.correlations().items()]
+        yield Part("correlations", agreements, help="Rank correlations over the keys.")
 
     def correlations(self) -> dict[tuple[str, str], float | None]:
         """Spearman's correlation over the keys for each pair of measures, None if it is undefined.

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Annotated, Literal, NamedTuple, TypedDict, get_args
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..drawing.heat_map import Part, in_context
 from ..drawing.metrics import METRICS, metric_sums
 from ..errors import InputError
 from ..gpt import GPT, Block
@@ -23,6 +25,7 @@ OVERLAP = 4  # a quarter of each window repeats the one before, so that every qu
 MIN_DISTANCE = 32  # of this many consecutive queries, only the strongest becomes a passage
 N_PASSAGES = 12  # per head
 N_BINS = 24
+SHOWN_TOKENS = 12  # of a passage, in a table
 MIN_NORM, BINS_PER_DOUBLING = 2.0**-8, 2  # the norms' histogram runs from 2**-8 to 2**4 in half doublings
 
 Pair = tuple[float, float]
@@ -185,20 +188,20 @@ class PassagesContent(TypedDict):
     map: HeadMap
 
 
+PER_PASSAGE = Shape(("n_layer", "n_head", "passages"))
+
+
 @dataclass(frozen=True)
 class Strongest(Answer):
-    """The queries at which each head fires most strongly, ``(n_layer, n_head, N_PASSAGES)``, strongest first.
+    """The queries at which each head fires most strongly, strongest first. Positions are those in the whole text."""
 
-    ``value`` is how strongly the head fires, 0 if the text is too short for another passage. ``query``, ``key`` (the
-    token with the largest weight apart from the first) and ``window`` (the start of the window that was read) are
-    positions in the text. ``histogram`` ``(n_layer, n_head, N_BINS)`` counts all queries by value.
-    """
-
-    value: Tensor
-    query: Tensor
-    key: Tensor
-    window: Tensor
-    histogram: Tensor
+    value: Annotated[
+        Tensor, PER_PASSAGE, "How strongly the head fires; 0 if the text is too short for another passage."
+    ]
+    query: Annotated[Tensor, PER_PASSAGE, "The position of the query."]
+    key: Annotated[Tensor, PER_PASSAGE, "The position of the token with the largest weight apart from the first."]
+    window: Annotated[Tensor, PER_PASSAGE, "The position at which the window that was read starts."]
+    histogram: Annotated[Tensor, Shape(("n_layer", "n_head", "bins")), "The number of queries, by value."]
 
 
 @dataclass(frozen=True)
@@ -213,13 +216,44 @@ class Firing(Answer):
     ``(n_layer, n_head, len(METRICS))`` are the means of the metrics in ``model.drawing.metrics``.
     """
 
-    IS_BY_ITEM = True
-
     marks: TokenMarks
     window_size: int
     strongest: dict[Measure, Strongest]
-    everywhere: Tensor
-    metrics: Tensor
+    everywhere: Annotated[
+        Tensor, Shape(("n_layer", "n_head", "patterns")), "The share of all queries that show each of `PATTERNS`."
+    ]
+    metrics: Annotated[Tensor, Shape(("n_layer", "n_head", "metrics")), "The mean over all queries of each metric."]
+
+    @property
+    def summary(self) -> str:
+        return f"{len(self.marks.ids):,} tokens. The strongest weight is that of {self.peak(self.firsts)}."
+
+    @property
+    def firsts(self) -> Tensor:
+        """The largest weight of each head, ``(n_layer, n_head)``."""
+        return self.strongest["weight"].value[..., 0]
+
+    def drawn(self) -> Iterator[Part]:
+        """Of each head the passage with the largest weight, and where it looks in general."""
+        strongest, patterns = self.strongest["weight"], self.everywhere.max(-1)
+        rows = []
+        for layer, head in product(*map(range, self.firsts.shape)):
+            query, key = int(strongest.query[layer, head, 0]), int(strongest.key[layer, head, 0])
+            first = max(0, min(query, key) if query - key < SHOWN_TOKENS else query - SHOWN_TOKENS // 2)
+            tokens = self.token_texts(self.marks.ids[first : query + 1])
+            rows.append(
+                {
+                    "head": f"L{layer} H{head}",
+                    "weight": float(self.firsts[layer, head]),
+                    "query": query,
+                    "key": key,
+                    "looks at": self.token_texts(int(self.marks.ids[key])),
+                    "passage up to the query": in_context(tokens, len(tokens) - 1),
+                    "pattern": PATTERNS[int(patterns.indices[layer, head])].replace("_", " "),
+                    "share": float(patterns.values[layer, head]),
+                }
+            )
+        yield Part("strongest weight", rows, help="One passage of each head, and the pattern of most of its queries.")
 
     @property
     def map(self) -> HeadMap:

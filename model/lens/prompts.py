@@ -8,9 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..drawing.heat_map import Part, in_digits
 from ..errors import InputError, InvalidValue, shorten
 from .answer import Answer, left_out_in_words
 from .attribution import attribution
+from .composition import WAYS
 from .difference import difference
 from .head_roles import LOOKS, standard_error, text_roles
 from .interventions.knockout import knockout, removal
@@ -121,6 +123,14 @@ OVER_PROMPTS: dict[AboutPrompts, Averaged] = {
 }
 
 
+PER_HEAD = ("delta", "heads", "effects", "attribution", *LOOKS, *(f"{r}_{w}" for r in ROUTES for w in WAYS))
+AXES: dict[str, tuple[str, ...]] = dict.fromkeys(PER_HEAD, ("n_layer", "n_head")) | {
+    "mlps": ("n_layer",),
+    "kl": ("n_layer + 1",),
+    "answer": ("n_layer + 1",),
+}
+
+
 @dataclass(frozen=True)
 class OverPrompts(Answer):
     """The numbers of a question for many prompts, by name.
@@ -130,16 +140,30 @@ class OverPrompts(Answer):
     ``row``, and either its numbers or the ``error`` that kept it out of the mean.
     """
 
-    PER_HEAD = ("delta", "heads", "effects", "attribution", *LOOKS)
-
     n: int
     mean: dict[str, Tensor]
     standard_error: dict[str, Tensor]
     rows: list[Numbers]
 
-    def __str__(self) -> str:
+    @property
+    def summary(self) -> str:
         left_out = left_out_in_words([row for row in self.rows if "error" in row], len(self.rows))
-        return "\n".join([repr(self), *([left_out] if left_out else [])])
+        large = {name: mean for name, mean in self.mean.items() if mean.dim() and mean.numel()}
+        peaks = [f"{name} {self.peak(mean, *AXES.get(name, ('',) * mean.dim()))}" for name, mean in large.items()]
+        return f"The largest means over {self.n:,} rows: {'; '.join(peaks)}. {left_out}".strip()
+
+    def drawn(self) -> Iterator[Part]:
+        """Each mean with its standard error, and what is a single number for each row."""
+        for name, mean in self.mean.items():
+            error = self.standard_error[name]
+            axes = AXES.get(name, ("",) * mean.dim())
+            if not mean.dim():
+                yield Part(name, f"{in_digits(float(mean))} \u00b1 {in_digits(float(error))}")
+            elif mean.numel():
+                yield Part(f"mean {name}", mean, axes)
+                yield Part(f"standard error of {name}", error, axes)
+        rows = [{name: each for name, each in row.items() if not np.ndim(each)} for row in self.rows]
+        yield Part("rows", rows)
 
 
 class LeftOut(TypedDict):

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from ..config import MAX_VOCAB_SIZE, GPTConfig, check_int
+from ..drawing.heat_map import in_digits
 from ..errors import InputError, InvalidValue
 from ..gpt import GPT, Block
 from ..modules.head_tensors import Head
-from .answer import Answer, NamedToken, NotSent, SentAs, Shape, sent
+from .answer import Answer, NamedToken, NotSent, SentAs, Shape, TopTokens, sent
 from .lens import Lens
 from .progress import Progress, ignore, part
 from .question import HeadIndex, Json, Layer, Within
@@ -92,10 +93,7 @@ class CircuitSummary(Answer):
     magnitudes. A token is represented by its embedding, plus the first MLP's output for it in heads after the first
     layer, as the norm before the head passes it on.
 
-    ``source``, ``target`` and ``value`` are ``(k,)``; ``eigenvalues`` ``(head_dim, 2)`` holds real and imaginary parts.
     """
-
-    IS_BY_ITEM = True
 
     circuit: Annotated[Circuit, SentAs(str)]
     layer: int
@@ -103,9 +101,9 @@ class CircuitSummary(Answer):
     earlier: Annotated[Head | None, NotSent()]
     side: Annotated[Side | None, SentAs(str | None)]
     distance: int
-    source: Annotated[Tensor, NotSent()]
-    target: Annotated[Tensor, NotSent()]
-    value: Annotated[Tensor, NotSent()]
+    source: Annotated[TopTokens, NotSent(), "The ids of the first tokens of `pairs()`."]
+    target: Annotated[TopTokens, NotSent(), "The ids of the second ones."]
+    value: Annotated[Tensor, Shape(("k",)), NotSent(), "The entries for these pairs, in descending order."]
     eigenvalues: Annotated[
         Tensor,
         Shape(("head_dim", "2")),
@@ -117,6 +115,15 @@ class CircuitSummary(Answer):
         "The sum of the eigenvalues divided by the sum of their magnitudes, from -1 to 1: near 1, tokens promote "
         "themselves (OV: the head copies) or prefer themselves (QK).",
     ]
+
+    @property
+    def summary(self) -> str:
+        if not len(self.value):
+            return ""
+        source, target = self.token_texts(self.source[:1])[0], self.token_texts(self.target[:1])[0]
+        value, score = in_digits(float(self.value[0])), in_digits(self.eigenvalue_score)
+        said = "Attention to {} raises {} most" if self.circuit == "ov" else "The query {} attends to the key {} most"
+        return f"{said.format(source, target)}: {value}. The eigenvalue score is {score}."
 
     @property
     @sent

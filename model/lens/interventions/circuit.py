@@ -1,12 +1,12 @@
 """Finding a circuit: the heads, and the edges between them, that carry the difference between pairs of prompts."""
 
-import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import torch
 
+from ...drawing.heat_map import Part
 from ...errors import InputError, InvalidValue
 from ...modules.head_tensors import Head
 from ..answer import Answer, NotSent, TokenId, TokenIds, left_out_in_words, sent
@@ -110,8 +110,20 @@ class FoundCircuit(Answer):
         kept = f"{self.kept:.3f} of the effect kept; lost without each edge:"
         return "\n".join([*([left_out] if left_out else []), kept, *rows])
 
-    def _repr_html_(self) -> str:
-        return f"{super()._repr_html_()}<pre>{html.escape(str(self))}</pre>"
+    @property
+    def summary(self) -> str:
+        return (
+            f"{self.kept:.3f} of the effect is kept with {len(self.heads)} heads and {len(self.edges)} edges, "
+            f"{self.without_heads:.3f} without any head."
+        )
+
+    def drawn(self) -> Iterator[Part]:
+        for each in super().drawn():
+            yield each._replace(value=self.edge_rows()) if each.name == "edges" else each
+
+    def edge_rows(self) -> list[dict[str, Any]]:
+        edges = [(head_name(each.edge.sender), receiver_name(each.edge), each.lost) for each in self.edges]
+        return [{"sender": sender, "receiver": receiver, "lost": lost} for sender, receiver, lost in edges]
 
 
 def circuit(

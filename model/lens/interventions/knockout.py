@@ -25,8 +25,6 @@ class Knockout(Answer):
     Column ``t`` of the losses of tokens is about token ``t + 1``, given the tokens before it.
     """
 
-    PER_HEAD = ("delta",)
-
     method: str
     reference: ReferenceSet | None
     loss: Annotated[float, "Nats per predicted token."]
@@ -35,6 +33,10 @@ class Knockout(Answer):
     token_delta: Annotated[
         Tensor, Shape(("n_layer", "n_head", "T - 1")), "`[layer][head][token]`, from the second token to the last."
     ]
+
+    @property
+    def summary(self) -> str:
+        return f"The loss is {self.loss:.3f} nats per token. It changes most without {self.peak(self.delta)}."
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ class Removal(Answer):
     delta: Annotated[float, "The loss without these heads, minus `loss`."]
     token_loss: Annotated[PerPrediction, "For each token from the second to the last, in nats."]
     token_delta: Annotated[PerPrediction, "The change for each token in `token_loss`."]
+
+    @property
+    def summary(self) -> str:
+        heads = ", ".join(f"L{layer} H{head}" for layer, head in self.heads)
+        return f"The loss is {self.loss:.3f} nats per token, and changes by {self.delta:.3f} without {heads}."
 
 
 @torch.no_grad()

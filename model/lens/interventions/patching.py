@@ -1,6 +1,6 @@
 """Activation patching: which activations carry the difference between two prompts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast
@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from ...config import GPTConfig
+from ...drawing.heat_map import Part, in_digits
 from ...errors import InputError, InvalidValue
 from ...modules.head_tensors import Head
 from ...points import WEIGHTS
-from ..answer import Answer, NamedToken, PerHead, Shape
+from ..answer import Answer, IsToken, NamedToken, PerHead, Shape, TokenId
 from ..progress import Progress, ignore, part
 from ..question import AnswerToken, Json, PatchDirection, Reads, WrongToken
 from ..text_pass import TextPass, replacing
@@ -77,10 +78,17 @@ class Differences(Answer):
 
     clean: float
     corrupted: float
-    answer: int | None  # both None if a metric was given
-    wrong: int | None
+    answer: TokenId | None  # both None if a metric was given
+    wrong: TokenId | None
     direction: Direction
-    corrupted_ids: list[int]
+    corrupted_ids: Annotated[list[int], IsToken(), Shape(("T",))]
+
+    @property
+    def summary(self) -> str:
+        tokens = [self.token_texts(each) for each in (self.answer, self.wrong) if each is not None]
+        what = f"The logit of {' minus that of '.join(tokens)}" if tokens else "The metric"
+        clean, corrupted = in_digits(self.clean), in_digits(self.corrupted)
+        return f"{what} is {clean} in the clean prompt and {corrupted} in the corrupted one."
 
     def restored(self, differences: FloatOrTensor) -> FloatOrTensor:
         """The differences on a scale from 0, the corrupted prompt, to 1, the clean one.
@@ -113,10 +121,8 @@ class Patching(Differences):
     activations of a site; each is None if nothing of it was requested.
     """
 
-    PER_HEAD = ("heads",)
-
-    heads: Tensor | None
-    residual: Tensor | None
+    heads: PerHead | None
+    residual: Annotated[Tensor, Shape(("n_layer + 1", "T"))] | None
     joint: float | None = None
     site: "SitePatching | None" = None
 
@@ -142,6 +148,23 @@ class SitePatching(Differences):
     axes: tuple[str, ...]
     exact: Tensor | None
     estimate: Tensor | None
+
+    @property
+    def summary(self) -> str:
+        name, most = ("estimate", self.estimate) if self.exact is None else ("exact", self.exact)
+        if most is None or not most.numel():
+            return super().summary
+        change = most - (self.corrupted if self.direction == "denoise" else self.clean)
+        return f"{super().summary} The patch that changes it most ({name}, in nats): {self.peak(change, *self.axes)}."
+
+    def drawn(self) -> Iterator[Part]:
+        yield Part("site", self.site.hook)
+        for each in super().drawn():
+            if each.name not in ("site", "axes", "exact", "estimate"):
+                yield each
+        grids = {"exact": self.exact, "estimate": self.estimate}
+        yield from (Part(name, grid, self.axes) for name, grid in grids.items() if grid is not None)
+        yield from self.drawn_value("correlation", self.correlation, float)
 
     @property
     def correlation(self) -> float | None:

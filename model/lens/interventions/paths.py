@@ -42,9 +42,7 @@ class PathPatching(Differences):
     layer ``L`` patched.
     """
 
-    PER_HEAD = WAYS
-
-    effects: dict[Route, dict[Way, Tensor]]
+    effects: dict[Route, PerWay]
 
     def content(self) -> PatchedPaths:
         direct, mlps, every = (
@@ -66,19 +64,23 @@ class Cuts(Answer):
     the head's output divided by the norm of that output, averaged over all positions.
     """
 
-    PER_HEAD = WAYS
-
     layer: int
     head: int
     method: Annotated[Method, SentAs(str)]
     reference: ReferenceSet | None
-    moved: Annotated[dict[Route, dict[Way, Tensor]], NotSent()]
+    moved: Annotated[dict[Route, PerWay], NotSent(), "The same as `direct`, `mlps` and `every`, by those names."]
     patched: Annotated[
         PathPatching | None,
         SentAs(PatchedPaths | None),
         "If `corrupted` is given: the effect of each path on the answer, with the earlier head's output taken from the "
         "other prompt.",
     ] = None
+
+    @property
+    def summary(self) -> str:
+        if not self.layer:
+            return "No head is earlier."
+        return f"Most moves without {'; '.join(f'{way} {self.peak(each)}' for way, each in self.every.items())}."
 
     @property
     @sent
@@ -113,7 +115,7 @@ class CutRoleScores(TypedDict):
     induction: PerHead
 
 
-PerRole = Annotated[dict[Role, Tensor], SentAs(CutRoleScores)]
+PerRole = Annotated[dict[Role, PerHead], SentAs(CutRoleScores)]
 
 
 @dataclass(frozen=True)
@@ -126,14 +128,18 @@ class RoleCuts(Answer):
     ``uniform`` is the score of a head that attends to all tokens equally.
     """
 
-    PER_HEAD = tuple(ROLES)
-
     layer: int
     head: int
     way: Annotated[Way, SentAs(str)]
     plain: Annotated[dict[Role, float], SentAs(RoleScore), "The scores with no path cut."]
     cut: Annotated[dict[Route, dict[Role, Tensor]], NotSent()]
     uniform: Annotated[float, "The score of a head that attends to all tokens equally."]
+
+    @property
+    def summary(self) -> str:
+        changes = {role: each - self.plain[role] for role, each in self.every.items()} if self.layer else {}
+        said = [f"{role.replace('_', ' ')} without {self.peak(each)}" for role, each in changes.items()]
+        return f"The largest changes of scores: {'; '.join(said)}." if said else "No head is earlier."
 
     @property
     @sent

@@ -42,9 +42,8 @@ def test_induction_is_found_from_repeated_random_tokens() -> None:
     assert (first.position, first.key) == (6, 5)  # it writes, where the answer stands, what came before it
     assert (second.position, second.key) == (20, 6)
     assert all(each.lost > 0.5 for each in found.edges)
-    assert "L0 H2 -> k of L1 H2" in str(found) and str(found).splitlines()[1] in found._repr_html_().replace(
-        "&gt;", ">"
-    )
+    assert "L0 H2 -> k of L1 H2" in str(found)
+    assert "<td>L0 H2</td><td>k of L1 H2</td>" in found._repr_html_()
 
 
 def test_heads_chosen_by_attribution_patching(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 import model
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError, LoadedModel
+from model.drawing.heat_map import Part, draw, in_digits
 from model.points import points
 
 ROWS = [prompt_ids(n, seed=n) for n in (9, 4, 1, 7)]
@@ -319,6 +320,47 @@ def test_an_unknown_option_is_named_with_those_there_are() -> None:
     row = {"prompt": "To be", "corrupted": "No be"}
     with pytest.raises(TypeError, match="patch_site: .* 'positions'. It takes clean, .*each_position"):
         loaded.over_prompts("patch_site", [row], site="z", positions="all")
+
+
+def test_every_activation_of_a_site_is_drawn_with_its_token() -> None:
+    loaded = tiny_model()
+    found = loaded.patch_site("To be", "No be", "z", estimate=True, answer="a", wrong="b")
+    html = found._repr_html_()
+    assert html.count("<table>") == 3  # the corrupted tokens, and both grids
+    assert html.count("<tr><th>L1 H1</th>") == 2 and html.count("<th>T</th><th>o</th><th>·</th>") == 3
+    assert all(each in html for each in ("answer: a", "wrong: b", "attn.hook_z", "correlation"))
+    nested = loaded.patch("To be", "No be", answer="a", wrong="b", site="z", positions="all")
+    assert "site exact" in nested._repr_html_() and "<tr><th>L1</th>" in nested._repr_html_()
+
+
+def test_tokens_are_drawn_as_texts_and_pairs_as_rows() -> None:
+    loaded = tiny_model()
+    found = loaded.token_circuit(1, 0, top=3)
+    source, target = (loaded.tokenizer.decode([int(each[0])]) for each in (found.source, found.target))
+    html = found._repr_html_()
+    assert html.index("<b>pairs</b>") < html.index("<b>eigenvalues</b>") and f"raises {target} most" in repr(found)
+    assert f"<td>{source}</td><td>{target}</td>" in html.replace("·", " ").replace("↵", "\n")
+
+
+def test_a_table_has_one_number_of_decimals() -> None:
+    part = Part("heads", torch.tensor([[0.67, -9.29e-05], [0.1, float("nan")]]), ("n_layer", "n_head"))
+    html = draw("Answer", "", [part])
+    assert all(f">{shown}</td>" in html for shown in ("0.670", "0.000", "0.100", "nan"))
+    assert in_digits(-1234.5) == "-1234.50" and in_digits(0.0000123) == "0.0000123"
+
+
+def test_what_is_too_large_for_a_table_shows_its_largest_numbers() -> None:
+    values = torch.zeros(8, 1_000, 2)
+    values[3, 17, 1] = -5
+    html = draw("Answer", "", [Part("exact", values, ("layer", "neuron", "position"))], ["a", " b"])
+    assert "the largest of 16,000" in html and "<td>L3 N17 ·b</td>" in html and html.count("<tr>") == 21
+
+
+def test_an_answer_writes_a_file(tmp_path: Path) -> None:
+    found = tiny_model().knockout("To &be")
+    found.to_html(tmp_path / "answer.html")
+    written = (tmp_path / "answer.html").read_text(encoding="utf-8")
+    assert found._repr_html_() in written and "&amp;" in written and "<script" not in written
 
 
 def test_tables_show_the_tokens() -> None:
