@@ -3,6 +3,7 @@
 import { make } from "../lib/dom.mjs";
 import { formula, fraction, root, row, sub, sup } from "../widgets/formula.mjs";
 import { canTrain, heading, pageLink, paragraph } from "./widgets/elements.mjs";
+import { writeStatement } from "./teach/statement.mjs";
 import { makeCell, makeRow, makeTable } from "../widgets/table.mjs";
 
 /** @import { Lessons } from "./main.mjs" */
@@ -140,7 +141,12 @@ function progressOf(lessons, rungs) {
   });
   const titles = ["topic", "prediction", "exercises"];
   const table = makeTable({ titles, rows }, { class: "hl-progress", "aria-label": "Your progress" });
-  return [make("p", { class: "hl-count", role: "status" }, summary), make("div", { class: "hl-scroll" }, table)];
+  const stated = results.map(({ isSeen, predicted: isRight, tasks }) => {
+    return { isSeen, predicted: isRight, solved: tasks.map((task) => task === "solved") };
+  });
+  const code = make("p", {}, "To hand in, a code of your progress, without your name: ");
+  code.append(make("code", {}, writeStatement(rungs, stated)));
+  return [make("p", { class: "hl-count", role: "status" }, summary), make("div", { class: "hl-scroll" }, table), code];
 }
 
 /** @param {Lessons} lessons @param {number} last */

@@ -4,6 +4,7 @@ import { make } from "../../lib/dom.mjs";
 import { makeRow, makeTable } from "../../widgets/table.mjs";
 import { heading, paragraph } from "../widgets/elements.mjs";
 import { answerTo } from "./answer_key.mjs";
+import { handedIn } from "./handed_in.mjs";
 
 /** @import { Lessons } from "../main.mjs" */
 /** @import { Content } from "../rung.js" */
@@ -21,6 +22,7 @@ export function teachersPage(lessons, rungs) {
         "for a class” fixes a sentence and its settings for everyone.",
     ),
     ...PLANS.flatMap((minutes) => planOf(lessons, rungs, minutes)),
+    ...handedIn(rungs),
     heading("Rung by rung"),
     paragraph("The minutes are those of a student who works alone, exercises included; ● marks the core."),
     ...rungs.map((rung, i) => ofRung(lessons, rung, i + 1)),

@@ -1,0 +1,47 @@
+// The codes that students hand in, as a table.
+
+import { make } from "../../lib/dom.mjs";
+import { makeTable } from "../../widgets/table.mjs";
+import { heading, paragraph } from "../widgets/elements.mjs";
+import { readStatement } from "./statement.mjs";
+
+/** @import { Content } from "../rung.js" */
+
+/** @param {Content[]} rungs */
+export function handedIn(rungs) {
+  const label = make("label", { for: "hl-codes" }, "Codes, one in each line, with a name after it if you like");
+  const field = make("textarea", { id: "hl-codes", rows: 4, spellcheck: "false", autocomplete: "off" });
+  const result = make("div", { class: "hl-scroll", role: "status" });
+  field.addEventListener("input", () => {
+    const lines = field.value.split("\n").filter((line) => line.trim());
+    const titles = ["student", "rungs seen", "predictions right", ...rungs.map((_, i) => `rung ${i + 1}`)];
+    const rows = lines.map((line, i) => rowOf(rungs, line, i));
+    result.replaceChildren(...(rows.length ? [makeTable({ titles, rows }, { class: "hl-sheet-table" })] : []));
+  });
+  return [
+    heading("Codes of your students"),
+    paragraph(
+      "The last page of Learn gives each student a code that says which rungs were seen and which exercises were " +
+        "solved. It is the student’s own statement, without a name or an answer. Nothing of it is stored or sent: " +
+        "this page reads it in your browser.",
+    ),
+    label,
+    field,
+    result,
+  ];
+}
+
+/** @param {Content[]} rungs @param {string} line @param {number} place */
+function rowOf(rungs, line, place) {
+  const [code, ...words] = line.trim().split(/\s+/);
+  const name = words.join(" ") || `line ${place + 1}`;
+  try {
+    const stated = readStatement(rungs, code);
+    const seen = stated.filter(({ isSeen }) => isSeen).length;
+    const right = stated.filter(({ predicted }) => predicted).length;
+    const solved = stated.map((each) => `${each.solved.filter(Boolean).length} of ${each.solved.length}`);
+    return [name, `${seen} of ${rungs.length}`, String(right), ...solved];
+  } catch (error) {
+    return [name, make("td", { colspan: rungs.length + 2 }, /** @type {Error} */ (error).message)];
+  }
+}
