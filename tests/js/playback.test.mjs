@@ -186,3 +186,41 @@ test("slow drawings are made less often", () => {
   frame(50);
   assert.ok(made.shown > after);
 });
+
+test("a word of several tokens appears whole, once all of it has arrived, and keeps the pace", () => {
+  const arrived = { tokens: 100 };
+  const made = new Playback(
+    () => {},
+    (n) => n <= arrived.tokens,
+    (n) => n === 3 || n === 4 || n >= 20,
+  );
+  made.reset(2);
+  made.setSpeed(20);
+  made.extend(40, false);
+  frame(16);
+  assert.equal(made.shown, 5); // 2 is a word of three tokens, 2 to 4
+  frame(50);
+  frame(40);
+  assert.equal(made.shown, 5); // which take the time of three
+  frame(50);
+  assert.equal(made.shown, 6);
+  arrived.tokens = 20;
+  frame(2000);
+  assert.equal(made.shown, 19); // the rest of the next word has not arrived
+  frame(0);
+  frame(90);
+  assert.equal(made.shown, 27); // which is not waited for long
+});
+
+test("what nothing separates appears a part at a time", () => {
+  const made = new Playback(
+    () => {},
+    () => true,
+    () => true,
+  );
+  made.reset(0);
+  made.setSpeed(20);
+  made.extend(100, false);
+  frame(16);
+  assert.equal(made.shown, 8);
+});

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clamp, counted, exact, fixed, full, measured, number, surprise } from "../../web/js/lib/numbers.mjs";
 import {
+  isJoined,
   characters,
   ending,
   endsWithSpace,
@@ -209,4 +210,22 @@ test("a token is said with the word that it is a part of", () => {
   ]);
   const letters = [..."Look"].map((text) => ({ text }));
   assert.equal(spokenInWord(letters, 1), "“o”");
+});
+
+test("a token is joined to the word before it where no line may end between them", () => {
+  const joined = (...texts) =>
+    isJoined(
+      texts.map((text) => ({ text })),
+      texts.length - 1,
+    );
+  assert.ok(joined(" bl", "ue"));
+  assert.ok(joined(" flew", ","));
+  assert.ok(joined(" can", "’t"));
+  assert.ok(joined(' "', "Look"));
+  assert.ok(!joined(" blue", " hat"));
+  assert.ok(!joined("said", "\n"));
+  assert.ok(!joined("said.\n", "Tom"));
+  assert.ok(!joined("Tom"));
+  assert.ok(!joined("f", "l")); // letter by letter
+  assert.ok(!joined("漢字", "かな")); // of which any may begin a line
 });

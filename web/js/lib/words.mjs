@@ -90,6 +90,20 @@ export function spokenAt(tokens, at) {
   return tokens[end]?.bytes ? `a part of ${spoken(shownText(tokens[end]))}` : spoken(text);
 }
 
+// Scripts whose words no space separates: a line may end before any of their letters.
+const UNSPACED = /^[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/u;
+
+/**
+ * Whether a token continues the word before it, or is its punctuation, so that both stand in one line.
+ * @param {readonly Pick<Token, "text" | "bytes">[]} tokens
+ * @param {number} at
+ */
+export function isJoined(tokens, at) {
+  if (at < 1 || unitOf({ tokens }) === "letter") return false;
+  const [before, text] = [shownText(tokens[at - 1]), shownText(tokens[at])];
+  return !/\s$/.test(before) && !/^\s/.test(text) && !UNSPACED.test(text);
+}
+
 /**
  * The word that ends with a token, which may continue it: “blue” for “ue” after “ bl”.
  * @param {readonly Pick<Token, "text" | "bytes">[]} tokens
@@ -105,9 +119,8 @@ export const wordUpTo = (tokens, position) => wordAround(tokens.slice(0, positio
 function wordAround(tokens, position) {
   const texts = tokens.map(shownText);
   if (!texts[position]) return plainly(tokens[position].text);
-  const isLetter = unitOf({ tokens }) === "letter";
   const continues = (/** @type {number} */ at) =>
-    !isLetter && /^(['’]?[\p{L}\p{N}]|$)/u.test(texts[at]) && /(^|[\p{L}\p{N}])$/u.test(texts[at - 1]);
+    isJoined(tokens, at) && /^(['’]?[\p{L}\p{N}]|$)/u.test(texts[at]) && /(^|[\p{L}\p{N}])$/u.test(texts[at - 1]);
   let [start, end] = [position, position + 1];
   while (start > 0 && continues(start)) start--;
   while (end < texts.length && continues(end)) end++;

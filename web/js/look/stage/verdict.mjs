@@ -53,7 +53,7 @@ export class Verdict {
     this.why.title = "What every part of the model adds to it";
     this.next = button("Next", next);
     this.write = button("Write your own", edit, "hs-quiet-action hs-beside");
-    this.stop = button("Stop", stop);
+    this.stop = button("Stop", stop, "hs-action hs-stop");
     this.back = button("↶", goBack, "hs-quiet-action hs-take-back");
     this.back.append(onWide(" Take it back"));
     this.back.setAttribute("aria-label", "Take it back");
@@ -61,7 +61,7 @@ export class Verdict {
     const { element: menu, actions } = stageMenu(store, link, more);
     [this.why, this.write].forEach(({ classList }, i) => actions[i].classList.add(classList[1]));
     this.inMenu = actions;
-    const withModel = link ? [this.off, this.why, this.next, this.stop, this.write, this.back] : [];
+    const withModel = link ? [this.off, this.stop, this.why, this.next, this.write, this.back] : [];
     this.actions = make("div", { class: "hs-stage-actions" }, ...withModel, menu);
     this.element = make("div", { class: "hs-verdict" }, this.say, this.actions);
   }
@@ -74,9 +74,12 @@ export class Verdict {
     const unit = unitOf(store);
     const n = (step.cut ?? step.group)?.heads.length ?? 0;
     const [why, write, goOn, replay] = this.inMenu;
-    this.off.hidden = this.why.hidden = why.hidden = this.next.hidden = isGrowing;
+    // Stop takes the place of the switch, and nothing beside it moves.
+    this.off.hidden = why.hidden = write.hidden = isGrowing;
+    this.stop.hidden = !isGrowing;
     this.off.disabled = !n || isBusy;
-    this.why.disabled = isBusy;
+    this.why.disabled = isBusy || isGrowing;
+    this.write.disabled = this.back.disabled = isGrowing;
     setFlag(this.why, "aria-expanded", store.view.options.ask !== "");
     this.off.classList.toggle("hs-is-off", step.isOff);
     const how = step.isOff ? [onWide("back "), "on"] : ["off"];
@@ -84,11 +87,9 @@ export class Verdict {
     else this.off.replaceChildren("Turn ", onWide("these "), n ? `${n} heads ` : "heads ", ...how);
     for (const each of [this.why, why]) setText(each, `Why this ${unit}?`);
     this.next.replaceChildren("Next", onWide(` ${unit}`));
-    this.stop.hidden = !isGrowing;
-    this.write.hidden = write.hidden = isGrowing;
-    this.next.disabled = isBusy || step.query + 1 >= pointer.context_length;
+    this.next.disabled = isBusy || isGrowing || step.query + 1 >= pointer.context_length;
     goOn.hidden = isGrowing || store.length >= pointer.context_length || pointer.chat !== null;
-    this.back.hidden = isGrowing || !isOpenedHere();
+    this.back.hidden = !isOpenedHere();
     replay.hidden = isGrowing || isStill();
   }
 

@@ -6,6 +6,7 @@ const MAX_DELAY = 80; // milliseconds that a token waits for the pictures of its
 const MAX_FIRST_DELAY = 250; // for the first token of a text, when everything has to be fetched
 const PAUSE_RATIO = 1; // multiple of the time that a drawing took
 const SOON = 0.5; // seconds of playback for which everything should have arrived
+const LONGEST_WORD = 8; // tokens that appear together; an address without spaces goes on at its pace
 const FETCHED = 1.5; // seconds of playback for which rows are fetched: a server with many visitors gets few requests
 
 export class Playback {
@@ -26,10 +27,13 @@ export class Playback {
   /**
    * @param {() => void} show called in each frame in which more is shown
    * @param {(n: number) => boolean} [isReady] whether everything shown with the first n tokens has arrived
+   * @param {(n: number) => boolean} [isJoined] whether token n continues the word before it: words appear whole, since
+   *   a part of one may move to the next line when it is continued
    */
-  constructor(show, isReady = () => true) {
+  constructor(show, isReady = () => true, isJoined = () => false) {
     this.show = show;
     this.isReady = isReady;
+    this.isJoined = isJoined;
   }
 
   /** How many tokens are shown. */
@@ -186,19 +190,31 @@ export class Playback {
     const due = this.#from + 1 + Math.floor((Math.max(now - this.#began, 0) / 1000) * this.#speed);
     const wanted = Math.min(this.#known, due);
     let shown = this.#shown;
-    while (shown < wanted && this.isReady(shown + 1)) shown++;
-    if (shown > this.#shown || wanted === shown) {
+    while (shown < wanted) {
+      const end = this.#wordEnd(shown + 1);
+      if (!this.isReady(end)) break;
+      shown = end;
+    }
+    if (shown > this.#shown || wanted <= shown) {
       this.#due = 0;
       if (shown > this.#shown) this.#isLate = false;
       return shown;
     }
-    if (this.#isLate) return wanted;
+    if (this.#isLate) return this.#wordEnd(wanted);
     this.#due ||= now;
     if (now - this.#due < (this.#hasBegun ? MAX_DELAY : MAX_FIRST_DELAY)) return shown;
     this.#due = 0;
     this.#isLate = true;
     this.#began = now; // the text continues without them, and the clock restarts
     this.#from = shown;
-    return shown + 1;
+    return this.#wordEnd(shown + 1);
+  }
+
+  /** How many tokens to show so that the last word is whole, as far as it is known. @param {number} shown */
+  #wordEnd(shown) {
+    const most = Math.min(this.#known, shown + LONGEST_WORD - 1);
+    let end = shown;
+    while (end < most && this.isJoined(end)) end++;
+    return end;
   }
 }

@@ -4,7 +4,7 @@
 import { linkedChat } from "../../lib/link.mjs";
 import { onChange, until } from "../../lib/reactive.mjs";
 import { batch, signal } from "../../vendor/signals.mjs";
-import { pictureName } from "../../lib/words.mjs";
+import { isJoined, pictureName } from "../../lib/words.mjs";
 import { Playback } from "./playback.mjs";
 import { completePointer, isBusy, isGiven } from "./pointer.mjs";
 import { SelectedHeads } from "./selected_heads.mjs";
@@ -21,7 +21,9 @@ export class ShownText {
   #pointer = signal(completePointer({ state: "loading" }));
   #playback = new Playback(
     () => this.#showMore(),
-    (n) => this.#source.isReady(n),
+    // The token after it tells whether a word goes on.
+    (n) => this.#source.isReady(n) && (n < this.data.tokens.length || !isBusy(this.pointer.state)),
+    (n) => isJoined(this.data.tokens, n),
   );
   #source = new TextSource(this);
   /** @type {Set<string>} runs that were shown before */
