@@ -434,6 +434,7 @@ export interface HeadInCircuit {
   head: number;
   lost: number;
   position: number;
+  minimality: number;
   lost_there: number;
   reads: NamedToken;
   key: number;
@@ -460,6 +461,7 @@ export interface CircuitAnswer {
   precision: Precision;
   kept: number;
   without_heads: number;
+  incompleteness: number;
   heads: HeadInCircuit[];
   edges: EdgeInCircuit[];
   pairs: PairInCircuit[];
@@ -470,6 +472,7 @@ export interface CircuitBody {
   model?: string | null;
   prompts: (string | { prompt: string | number[]; corrupted?: string | number[] | null; answer?: string | number | null; wrong?: string | number | null })[];
   method?: "exact" | "attribution" | null;
+  ablation?: "resample" | "mean" | null;
   head_mask?: number[][] | null;
 }
 

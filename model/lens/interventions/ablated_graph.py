@@ -63,7 +63,7 @@ class Graph:
         self.run = run
         into = run.into
         n_layer = into.config.n_layer
-        self.corrupted = [run.source.context(layer) for layer in range(n_layer)]  # (1, T, n_head, head_dim) each
+        self.corrupted = [run.contexts(layer) for layer in range(n_layer)]  # (1, T, n_head, head_dim) each
         self.ablated = [into.stream[0]]  # the stream before each layer with all heads ablated
         for layer in range(n_layer):
             self.ablated.append(self.after_layer(layer, self.ablated[-1], self.corrupted[layer]))

@@ -16,8 +16,10 @@ from ..prompts import LeftOut, Row, parse_rows
 from ..question import Reads
 from ..token_circuits import direct_logits
 from .ablated_graph import Edge, Pairs, all_of, dangling, edges_between
+from .criteria import check_criteria
 from .patch_run import PatchRun, patch_run
 from .patching import effects
+from .reference import mean_by_position
 from .sites import SITES
 
 MAX_LOST = 0.1  # of the effect
@@ -30,6 +32,9 @@ READING_PART = 0.1  # of the work, roughly
 # "exact" ablates every head alone. "attribution" estimates this by attribution patching, and ablates only the
 # ``MAX_HEADS`` heads for which the estimates are largest.
 HeadMethod = Literal["exact", "attribution"]
+# "resample": the context vectors of the pair's corrupted prompt (Chan et al. 2022). "mean": their mean over the
+# corrupted prompts of all pairs, position by position, so that what a template has in common stays (Wang et al. 2023).
+Ablation = Literal["resample", "mean"]
 Item = TypeVar("Item")
 
 
@@ -40,6 +45,11 @@ class HeadInCircuit:
     lost: Annotated[float, "The share of the effect that is lost if this head alone is ablated."]
     position: Annotated[
         int, "The position at which its output matters most, in the clean prompt of the first of `pairs`."
+    ]
+    minimality: Annotated[
+        float,
+        "The largest change of the share, over some subsets of the circuit's heads, if it is ablated besides the "
+        "subset (Wang et al. 2023): near 0, the circuit does not need it.",
     ]
     lost_there: Annotated[float, "The share that is lost if it is ablated at this position only."]
     reads: Annotated[TokenId, "The token with the largest attention weight there."]
@@ -97,6 +107,11 @@ class FoundCircuit(Answer):
         "1 is the clean prompts, 0 the corrupted ones.",
     ]
     without_heads: Annotated[float, "The share left with all heads ablated."]
+    incompleteness: Annotated[
+        float,
+        "The largest difference, over some subsets of the circuit's heads, between the shares that the circuit's heads "
+        "and all heads keep without the subset (Wang et al. 2023): near 0, no head outside does the same.",
+    ]
     heads: list[HeadInCircuit]
     edges: list[EdgeInCircuit]
     pairs: list[PairInCircuit]
@@ -141,6 +156,12 @@ def circuit(
         "Patch every head (`exact`), or estimate all of them by attribution patching first and patch only the "
         f"{MAX_HEADS} that matter most (`attribution`), which is faster in a model with many heads.",
     ] = "exact",
+    ablation: Annotated[
+        Ablation,
+        "What an ablated head's context vectors are replaced with: those of the pair's corrupted prompt (`resample`), "
+        "or their mean over the corrupted prompts of all pairs, position by position (`mean`), for which all prompts "
+        "must have the same number of tokens.",
+    ] = "resample",
     progress: Progress = ignore,
 ) -> FoundCircuit:
     """Which heads, and which edges between them, carry the difference between clean and corrupted prompts: a
@@ -151,6 +172,8 @@ def circuit(
     """
     pairs = parse_rows(lens, prompts, ("corrupted", "answer", "wrong"), ("corrupted",))
     runs, left_out = dict[int, PatchRun](), list[LeftOut]()
+    if ablation not in get_args(Ablation):
+        raise InvalidValue("ablation", ablation, "'resample' or 'mean'")
     for index, pair in enumerate(pairs):
         texts = [lens.read(pair[name]) for name in ("prompt", "corrupted")]
         try:
@@ -160,6 +183,9 @@ def circuit(
         progress(READING_PART * (index + 1) / len(pairs))
     if not runs:
         raise InputError("prompts", f"No pair could be read. {left_out[0]['error'] if left_out else ''}".rstrip())
+    if ablation == "mean":
+        mean = mean_by_position([run.source for run in runs.values()])
+        runs = {index: run._replace(mean=mean) for index, run in runs.items()}
     report = part(progress, READING_PART, 1)
     found = find_circuit(list(runs.values()), max_lost=max_lost, method=method, progress=report)
     kept = [replace(pair, row=row) for row, pair in zip(runs, found.pairs, strict=True)]
@@ -188,8 +214,9 @@ def find_circuit(
     are those of the mean logit difference.
 
     1. Every head is ablated alone: its context vectors at all positions are those of the corrupted prompt (Vig et al.
-       2020, resample ablation as in Chan et al. 2022). With the ``method`` "attribution", only the ``MAX_HEADS`` heads
-       that matter most by attribution patching (Nanda 2023) are, and the rest count as less important than these.
+       2020, resample ablation as in Chan et al. 2022), or ``run.mean``, if it is given. With the ``method``
+       "attribution", only the ``MAX_HEADS`` heads that matter most by attribution patching (Nanda 2023) are, and the
+       rest count as less important than these.
     2. Starting with the least important, heads are ablated together while the effect changes by at most half of
        ``max_lost``.
     3. Among the heads that are left (at most ``MAX_HEADS``), every edge into the queries, keys or values of a later
@@ -199,7 +226,8 @@ def find_circuit(
 
     Where an edge is cut, the receiver gets the sender's output in the corrupted prompt; what it gets otherwise is that
     of the sender in the circuit. Embeddings are always those of the clean prompt, and MLPs are computed from what
-    reaches them on the way to a receiver, so they are part of the edges. Pruning is greedy, with at most ``MAX_TRIES``
+    reaches them on the way to a receiver, so they are part of the edges: a path between two heads is patched through
+    the MLPs between, and not through other heads, as in Wang et al. 2023. Pruning is greedy, with at most ``MAX_TRIES``
     tries, and other circuits may keep the effect as well. The effect may change in either direction: a head that works
     against the answer stays.
 
@@ -239,11 +267,16 @@ def find_circuit(
     whole = float(pairs.with_edges(left, all_of(left)))
     losses = whole - pairs.with_edges(left, ~torch.eye(len(left), dtype=torch.bool), part(progress, 0.8, 0.85))
     heads = sorted({edge.sender for edge in left})
-    steps = parts(progress, len(heads), 0.85, 1)
+    criteria = check_criteria(pairs, heads, part(progress, 0.85, 0.95))
+    steps = parts(progress, len(heads), 0.95, 1)
     return FoundCircuit(
         kept=whole,
         without_heads=pairs.without_heads(set(order)),
-        heads=[describe(runs[0], head, lost[head], report) for head, report in zip(heads, steps, strict=True)],
+        incompleteness=criteria.incompleteness,
+        heads=[
+            describe(runs[0], head, lost[head], criteria.minimality[head], report)
+            for head, report in zip(heads, steps, strict=True)
+        ],
         edges=[EdgeInCircuit(edge, loss) for edge, loss in zip(left, losses.tolist(), strict=True)],
         pairs=[
             PairInCircuit(row, run.answer, run.wrong, run.clean, run.corrupted, float(share))
@@ -276,7 +309,7 @@ def prune(order: Sequence[Item], suffices: Callable[[set[Item], Progress], bool]
     return removed
 
 
-def describe(run: PatchRun, head: Head, lost: float, progress: Progress) -> HeadInCircuit:
+def describe(run: PatchRun, head: Head, lost: float, minimality: float, progress: Progress) -> HeadInCircuit:
     """Where a head matters in a pair, what it reads there, and what it writes."""
     text, (layer, index) = run.into, head
     T = len(text.ids)
@@ -294,6 +327,7 @@ def describe(run: PatchRun, head: Head, lost: float, progress: Progress) -> Head
         index,
         lost,
         position,
+        minimality,
         float(there[position]),
         reads=text.ids[key],
         key=key,

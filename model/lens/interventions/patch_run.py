@@ -34,6 +34,11 @@ class PatchRun(NamedTuple):
     corrupted: float
     answer: int | None  # both None if a metric is given
     wrong: int | None
+    mean: Tensor | None = None  # context vectors (n_layer, T, n_head, head_dim) that replace those of ``source``
+
+    def contexts(self, layer: int) -> Tensor:
+        """The context vectors ``(1, T, n_head, head_dim)`` of a layer that are put into the run."""
+        return self.source.context(layer) if self.mean is None else self.mean[layer : layer + 1]
 
     @property
     def plain(self) -> float:

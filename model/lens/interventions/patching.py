@@ -370,13 +370,18 @@ def effects(run: PatchRun, site: Site, units: Tensor, progress: Progress) -> Ten
     result = torch.empty(len(units))
     total, done = float((n_layer - units[:, 0]).sum()), 0.0
     for layer in units[:, 0].unique().tolist():
-        (other,) = layer_activations(run.source, layer, [site])
+        other = taken(run, layer, site)
         for chosen in (units[:, 0] == layer).nonzero()[:, 0].split(into.batch_size):
             edit = partial(patched, site, other, units[chosen, 1], units[chosen, 2])
             result[chosen] = run.measure(run_patched(into, layer, site, edit)).cpu()
             done += len(chosen) * (n_layer - layer)
             progress(done / total)
     return result
+
+
+def taken(run: PatchRun, layer: int, site: Site) -> Tensor:
+    """The activations ``(1, T, ...)`` that are put into the run at a site of a layer."""
+    return run.contexts(layer) if site is SITES["z"] else layer_activations(run.source, layer, [site])[0]
 
 
 def patched(site: Site, other: Tensor, components: Tensor, positions: Tensor, own: Tensor) -> Tensor:
@@ -423,7 +428,7 @@ def attribution_patching(
     for layer in reversed(range(n_layer)):
         slope, before = gradients(into, layer, after, site)
         with torch.no_grad():
-            (there,), (here,) = layer_activations(run.source, layer, [site]), layer_activations(into, layer, [site])
+            there, (here,) = taken(run, layer, site), layer_activations(into, layer, [site])
             product = ((there - here) * slope)[0].cpu()  # (T, [n_head or neurons], ...)
             if site.hook in WEIGHTS:
                 product = product.transpose(0, 1)
@@ -437,6 +442,6 @@ def attribution_patching(
 
 def patch_together(run: PatchRun, together: Sequence[Head]) -> float:
     """The difference with the context vectors of all these heads, at all positions, from the other prompt."""
-    replace = replacing(run.into.config, together, run.source.context)
+    replace = replacing(run.into.config, together, run.contexts)
     first, _ = min(together)
     return float(run.measure(run.into.run_from(first, run.into.stream[first], replace)))

@@ -10,11 +10,13 @@ from model import InputError, LoadedModel
 from model.lens.interventions import circuit as module
 from model.lens.interventions.ablated_graph import Edge, Pairs, dangling, edges_between
 from model.lens.interventions.circuit import find_circuit, prune
-from model.lens.interventions.patch_run import PatchRun, patch_run
+from model.lens.interventions.criteria import check_criteria, subsets_of
+from model.lens.interventions.patch_run import PatchRun, logit_difference, patch_run
 from model.lens.interventions.patching import patch_each
 from model.lens.interventions.sites import SITES
 from model.lens.progress import Cancelled, ignore
 from model.lens.text_pass import TextPass
+from model.modules.head_tensors import Head
 
 
 def shipped(name: str) -> LoadedModel:
@@ -145,3 +147,46 @@ def test_a_strict_bound_keeps_the_model_whole() -> None:
 def test_pairs_whose_effects_cancel_are_refused() -> None:
     with pytest.raises(InputError, match="cancel"):
         find_circuit([random_run(), random_run(answer=2, wrong=1)])
+
+
+def test_criteria_are_the_differences_that_they_are_defined_by() -> None:
+    """Computed anew from single ablations of the same subsets."""
+    pairs = Pairs([random_run(), random_run(5)])
+    circuit, everything = [(0, 0), (0, 1), (1, 0)], set(pairs.every_head())
+    found = check_criteria(pairs, circuit, ignore)
+
+    def kept(heads: set[Head]) -> float:
+        return pairs.without_heads(everything - heads)
+
+    gaps, changes = list[float](), {head: list[float]() for head in circuit}
+    for subset in map(set, subsets_of(circuit)):
+        rest = set(circuit) - subset
+        gaps.append(abs(kept(rest) - kept(everything - subset)))
+        for head in rest:
+            changes[head].append(abs(kept(rest - {head}) - kept(rest)))
+    assert found.incompleteness == pytest.approx(max(gaps), abs=1e-5)
+    assert found.minimality == pytest.approx({head: max(each) for head, each in changes.items()}, abs=1e-5)
+    assert check_criteria(pairs, pairs.every_head(), ignore).incompleteness == pytest.approx(0, abs=1e-5)
+
+
+def test_a_mean_is_taken_over_the_corrupted_prompts_at_each_position() -> None:
+    loaded, text = shipped("two-layer-steps"), list(range(10, 22))
+    rows = [
+        {"prompt": [*text, first], "corrupted": [*text[:-1], other, first], "answer": 5, "wrong": 6}
+        for first, other in ((11, 40), (12, 50))
+    ]
+    found = loaded.circuit(rows, ablation="mean")
+    sources = [TextPass(loaded.gpt, row["corrupted"]) for row in rows]
+    mean = torch.stack([torch.stack([each.context(layer)[0] for layer in range(2)]) for each in sources]).mean(0)
+    gone = []
+    for row in rows:
+        clean = TextPass(loaded.gpt, row["prompt"])
+        final = clean.run_from(0, clean.stream[0], lambda layer, context: mean[layer][None].expand_as(context))
+        gone.append(float(logit_difference(loaded.gpt, 5, 6, final)))
+    clean, corrupted = (sum(getattr(pair, name) for pair in found.pairs) for name in ("clean", "corrupted"))
+    assert found.without_heads == pytest.approx((sum(gone) - corrupted) / (clean - corrupted), abs=1e-3)
+    rows[1]["prompt"], rows[1]["corrupted"] = rows[1]["prompt"][1:], rows[1]["corrupted"][1:]
+    with pytest.raises(InputError, match="prompts of one length in tokens, found 12 and 13"):
+        loaded.circuit(rows, ablation="mean")
+    with pytest.raises(InputError, match="'resample' or 'mean'"):
+        loaded.circuit(rows, ablation="zero")  # type: ignore[arg-type]
