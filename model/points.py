@@ -4,6 +4,7 @@ Names, shapes and values are those of TransformerLens 3.9 for a model whose weig
 is folded, and nothing is centred.
 """
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -16,6 +17,8 @@ from .modules.hooks import Hook, Hooks
 
 Choice = str | Callable[[str], bool]  # a name, a pattern in which * stands for anything, or a predicate
 Names = Choice | Iterable[Choice]
+MAX_NAMED = 12  # names that an error lists
+
 HookChoice = Mapping[Choice, Hook] | Iterable[tuple[Choice, Hook]]
 
 # The points of a layer, in the order in which it computes them. Activations are ``(B, T, ...)``: of heads ``(B, T,
@@ -139,8 +142,44 @@ def chosen_hooks(config: GPTConfig, hooks: HookChoice | None) -> Hooks:
     for name, hook in () if hooks is None else hooks.items() if isinstance(hooks, Mapping) else hooks:
         if not callable(hook):
             raise InvalidValue("hooks", hook, "a function of a tensor and a name for each point")
+        check_takes_two(hook)
         found = found.with_hook(find_points(config, name, "hooks"), partial(checked, hook))
     return found
+
+
+def check_takes_two(hook: Hook) -> None:
+    """Raise ``InputError`` unless a hook can be called with a tensor and a name."""
+    try:
+        signature = inspect.signature(hook)
+    except ValueError:  # of a function that is not written in Python
+        return
+    try:
+        signature.bind(None, "")
+    except TypeError:
+        message = f"A hook is called as f(tensor, name), but one of these functions takes {signature}."
+        raise InputError("hooks", message) from None
+
+
+class Cache(dict[str, Tensor]):
+    """Activations by the full names of their points; any name that means one of them finds it, see ``matching``."""
+
+    def __init__(self, config: GPTConfig, found: Mapping[str, Tensor] | None = None) -> None:
+        super().__init__(found or {})
+        self.config = config
+
+    def __missing__(self, name: str) -> Tensor:
+        """Raises ``InputError`` for a name that means no activation in the cache, or several of them."""
+        found = [point for point in matching(self.config, name) if point in self] if isinstance(name, str) else []
+        if len(found) == 1:
+            return self[found[0]]
+        kept = f"one of {first_names(found or list(self))}" if self else "a name that was in names: none was"
+        raise InvalidValue("cache", name, f"{kept}{', which it all means' if found else ''}")
+
+
+def first_names(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    shown, left = names[:MAX_NAMED], len(names) - MAX_NAMED
+    return ", ".join(shown) + (f" and {left} more" if left > 0 else "")
 
 
 def checked(hook: Hook, x: Tensor, name: str) -> Tensor | None:

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from ...config import check_int
 from ...drawing.trace import Trace
 from ...errors import InvalidValue
-from ...points import HookChoice, Names, chosen_hooks, find_points
+from ...points import Cache, HookChoice, Names, chosen_hooks, find_points
 from ..lens import Lens
 from ..text_pass import Text
 
@@ -27,7 +27,7 @@ class Run:
     """
 
     logits: Tensor
-    cache: dict[str, Tensor]
+    cache: Cache
     lengths: Tensor
     ids: Tensor
     precision: str
@@ -72,7 +72,7 @@ def run(
     ids = pad_sequence([torch.tensor(row, device=gpt.device) for row in rows], batch_first=True)
     is_read = torch.arange(ids.shape[1], device=gpt.device) < lengths[:, None]
     is_padded = bool((lengths < ids.shape[1]).any())
-    cache = dict[str, Tensor]()
+    cache = Cache(gpt.config)
 
     def without_padding(x: Tensor, name: str) -> Tensor:
         """``x`` with 0 after the end of each text; no token before it depends on what is there."""
@@ -110,7 +110,7 @@ def activations(lens: Lens, text: Text, sites: Names, layers: Sequence[int] | No
         if not names:
             raise InvalidValue("sites", sites, "a point of the given layers")
     found = run(lens, [text], names=names).cache
-    return {name: found[name][0].cpu() for name in names}
+    return Cache(lens.gpt.config, {name: found[name][0].cpu() for name in names})
 
 
 def as_texts(texts: Any) -> list[Text]:

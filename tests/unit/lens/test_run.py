@@ -370,3 +370,40 @@ def test_tables_show_the_tokens() -> None:
     html = readings._repr_html_()
     assert "most probable" in html and all(f"<td>{word}</td>" in html for word in words if word.isalnum())
     assert "<th>T</th><th>o</th>" in loaded.patch("To be", "No be")._repr_html_()
+
+
+def test_a_cache_finds_an_activation_by_any_name_that_means_it() -> None:
+    loaded = tiny_model(n_layer=3)
+    cache = loaded.run("To be", names=["blocks.1.attn.hook_z", "resid_post"]).cache
+    for name in ("z", "attn.hook_z", "hook_z", "blocks.1.z", "head output"):
+        assert cache[name] is cache["blocks.1.attn.hook_z"]
+    assert cache["blocks.2.resid_post"] is cache["blocks.2.hook_resid_post"]
+    alone = loaded.activations("To be", "z", layers=[2])
+    assert alone["z"] is alone["blocks.2.attn.hook_z"]
+    for name, named in (
+        ("resid_post", "one of blocks.0.hook_resid_post, blocks.1.hook_resid_post, .* all means, found 'resid_post'"),
+        ("blocks.2.z", "one of blocks.0.hook_resid_post, blocks.1.attn.hook_z, .* found 'blocks.2.z'"),
+        ("nothing", "one of blocks.0.hook_resid_post, .* found 'nothing'"),
+    ):
+        with pytest.raises(InputError, match=named):
+            cache[name]
+    with pytest.raises(InputError, match="cache must be a name that was in names: none was, found 'z'"):
+        loaded.run("To be").cache["z"]
+
+
+def test_a_hook_with_other_arguments_is_refused_by_its_signature() -> None:
+    loaded = tiny_model()
+    for hook, shown in ((lambda x: x, r"\(x\)"), (lambda x, *, hook: x, r"\(x, \*, hook\)"), (lambda: None, r"\(\)")):
+        with pytest.raises(InputError, match=rf"called as f\(tensor, name\), but one of these functions takes {shown}"):
+            loaded.run("To be", hooks={"blocks.0.hook_resid_post": hook})  # type: ignore[dict-item]
+    for allowed in (lambda x, name: x, lambda x, name, more=1: x, lambda *given: given[0]):
+        loaded.run("To be", hooks={"blocks.0.hook_resid_post": allowed})
+
+
+def test_a_tensor_of_another_width_is_refused_with_both_shapes() -> None:
+    loaded, name = tiny_model(), "blocks.0.hook_resid_post"
+    x = loaded.run("To be", names=name).cache[name]
+    wider = (*x.shape[:-1], x.shape[-1] + 1)
+    with pytest.raises(InputError) as raised:
+        loaded.run("To be", hooks={name: lambda x, _: torch.zeros(wider)})
+    assert f"A hook at {name} must return None or a tensor {tuple(x.shape)}, found {wider}." in str(raised.value)
