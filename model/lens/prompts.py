@@ -92,9 +92,9 @@ def last_readings(answer: Mapping[str, Any]) -> Numbers:
 
 def patch_effects(answer: Mapping[str, Any]) -> Numbers:
     """The effects of patches, apart from those that were not requested."""
-    names = {name: name for name in ("clean", "corrupted", "heads", "joint", "attribution")} | {"effects": "exact"}
     answer = {**answer, **(answer.get("site") or {})}
-    return {name: answer[given] for name, given in names.items() if answer.get(given) is not None}
+    names = ("clean", "corrupted", "heads", "joint", "estimate", "exact")
+    return {name: answer[name] for name in names if answer.get(name) is not None}
 
 
 def path_effects(answer: Mapping[str, Any]) -> Numbers:
@@ -123,7 +123,7 @@ OVER_PROMPTS: dict[AboutPrompts, Averaged] = {
 }
 
 
-PER_HEAD = ("delta", "heads", "effects", "attribution", *LOOKS, *(f"{r}_{w}" for r in ROUTES for w in WAYS))
+PER_HEAD = ("delta", "heads", "exact", "estimate", *LOOKS, *(f"{r}_{w}" for r in ROUTES for w in WAYS))
 AXES: dict[str, tuple[str, ...]] = dict.fromkeys(PER_HEAD, ("n_layer", "n_head")) | {
     "mlps": ("n_layer",),
     "kl": ("n_layer + 1",),
@@ -137,7 +137,12 @@ class OverPrompts(Answer):
 
     ``n`` is the number of rows in the mean. ``standard_error`` is the standard deviation over these rows divided by the
     square root of their number, 0 for one row; it and ``mean`` are float64. ``rows`` has for each prompt its index,
-    ``row``, and either its numbers or the ``error`` that kept it out of the mean.
+    ``row``, and either its numbers or the ``error`` that kept it out of the mean. The names are ``loss`` and ``delta``
+    for ``knockout`` and ``removal``; ``logit``, ``probability``, ``heads``, ``mlps``, ``embedding`` and ``biases`` for
+    ``attribution``; ``weight``, ``norm``, ``attribution``, ``loss_change`` and ``without_head`` for ``head``; ``kl``,
+    ``answer`` and ``decided`` for ``logit_lens``; ``clean``, ``corrupted`` and what was asked for of ``exact``,
+    ``estimate``, ``heads`` and ``joint`` for ``patch`` and ``patch_site``; ``clean``, ``corrupted`` and such as
+    ``direct_q`` for ``patch_paths``; the roles for ``text_roles``; and ``heads`` for ``difference``.
     """
 
     n: int
@@ -190,7 +195,8 @@ def over_prompts(
 
     def numbers(row: dict[str, Any], _progress: Progress) -> Numbers:
         arguments = about.arguments(row, {**fixed, **options})
-        return about.numbers(call_question(about.question, lens, row["prompt"], **arguments).content())
+        found = about.numbers(call_question(about.question, lens, row["prompt"], **arguments).content())
+        return {name: as_tensor(each) for name, each in found.items()}
 
     return average(list(each_row(rows, numbers, progress)))
 
@@ -239,6 +245,11 @@ def each_row(
             answer = {"error": str(error)}
         yield {"row": index, **answer}
         report(1)
+
+
+def as_tensor(numbers: Any) -> Any:
+    """Lists of numbers as a tensor; anything else as it is."""
+    return torch.tensor(np.asarray(numbers)) if isinstance(numbers, list) else numbers
 
 
 def average(rows: Sequence[Numbers]) -> OverPrompts:

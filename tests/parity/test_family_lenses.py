@@ -181,7 +181,7 @@ def test_patching_equals_hooks_on_transformers(both: Both) -> None:
                 return (x, *given[1:])
 
             with hooked(theirs.layer(layer), put, before=True):
-                assert float(ours.residual[layer, position]) == pytest.approx(difference(), abs=TOLERANCE)
+                assert float(ours.raw["residual"][layer, position]) == pytest.approx(difference(), abs=TOLERANCE)
 
 
 @torch.inference_mode()

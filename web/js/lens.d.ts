@@ -285,7 +285,7 @@ export interface SitePatched {
   hook: string;
   axes: string[];
   exact: unknown[] | null;
-  attribution: unknown[] | null;
+  estimate: unknown[] | null;
   correlation: number | null;
 }
 

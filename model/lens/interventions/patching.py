@@ -13,7 +13,7 @@ from ...drawing.heat_map import Part, in_digits
 from ...errors import InputError, InvalidValue
 from ...modules.head_tensors import Head
 from ...points import WEIGHTS
-from ..answer import Answer, IsToken, NamedToken, PerHead, Shape, TokenId
+from ..answer import Answer, IsToken, NamedToken, NotSent, PerHead, SentAs, Shape, TokenId, sent
 from ..progress import Progress, ignore, part
 from ..question import AnswerToken, Json, PatchDirection, Reads, WrongToken
 from ..text_pass import TextPass, replacing
@@ -25,7 +25,7 @@ ALL = -1  # in place of a position
 # How a site is patched: by running the model for each activation, or approximately, or both.
 SiteMethod = Literal["exact", "attribution", "both"]
 
-FloatOrTensor = TypeVar("FloatOrTensor", float, Tensor)
+Difference = TypeVar("Difference", float, Tensor, float | None, Tensor | None)
 
 
 class PairContent(TypedDict):
@@ -52,8 +52,8 @@ class SitePatched(TypedDict):
     name: str
     hook: Annotated[str, "Its name in TransformerLens."]
     axes: list[str]
-    exact: Annotated[list[Any] | None, "By running the model again for each activation."]
-    attribution: Annotated[list[Any] | None, "By attribution patching: gradient times difference."]
+    exact: Annotated[Tensor | None, SentAs(list[Any] | None), "By running the model again for each activation."]
+    estimate: Annotated[Tensor | None, SentAs(list[Any] | None), "By attribution patching: gradient times difference."]
     correlation: Annotated[float | None, "Pearson's correlation of the two, over all activations."]
 
 
@@ -90,12 +90,19 @@ class Differences(Answer):
         clean, corrupted = in_digits(self.clean), in_digits(self.corrupted)
         return f"{what} is {clean} in the clean prompt and {corrupted} in the corrupted one."
 
-    def restored(self, differences: FloatOrTensor) -> FloatOrTensor:
-        """The differences on a scale from 0, the corrupted prompt, to 1, the clean one.
+    def restored(self, differences: Difference) -> Difference:
+        """The differences on a scale from 0, the corrupted prompt, to 1, the clean one; None for None.
 
         When noise is removed, this is how much a patch restores; when it is added, how much a patch leaves.
         """
-        return (differences - self.corrupted) / (self.clean - self.corrupted)
+        return differences if differences is None else (differences - self.corrupted) / (self.clean - self.corrupted)
+
+    def most_moved(self, restored: Tensor, *axes: str) -> str:
+        """Which patch changes the difference most, in words."""
+        change = restored if self.direction == "denoise" else restored - 1
+        return (
+            f"The patch that changes it most, as a share of the distance between the two: {self.peak(change, *axes)}."
+        )
 
     def about(self) -> PairContent:
         answer, wrong = (None if each is None else self.named([each])[0] for each in (self.answer, self.wrong))
@@ -114,76 +121,110 @@ class Patching(Differences):
     """The logit difference after patching in, from the other prompt, each head, the residual stream at each layer
     and position, and all given heads at once, or every activation of a site: 0 is corrupted, 1 is clean.
 
-    ``heads`` ``(n_layer, n_head)`` are the differences with one head's context vectors, at all positions, taken from
-    the other prompt. ``residual`` ``(n_layer + 1, T)`` are those with the residual stream before a layer, at one
-    position, taken from the other prompt; the last row is the stream after all layers. Both are None unless requested.
-    ``joint`` is the difference with several heads taken from the other prompt at once, and ``site`` those of the
-    activations of a site; each is None if nothing of it was requested.
+    ``raw`` has the differences themselves. What was not requested is None.
     """
 
-    heads: PerHead | None
-    residual: Annotated[Tensor, Shape(("n_layer + 1", "T"))] | None
-    joint: float | None = None
-    site: "SitePatching | None" = None
+    raw: Annotated[
+        Patched, NotSent(), "The logit differences before normalisation, by `heads`, `residual` and `joint`."
+    ]
+    site: "Annotated[SitePatching | None, 'The activations of a site.']" = None
+
+    @property
+    @sent
+    def heads(self) -> PerHead | None:
+        """With one head's context vectors, at all positions, taken from the other prompt."""
+        return self.restored(self.raw["heads"])
+
+    @property
+    @sent
+    def residual(self) -> Annotated[Tensor, Shape(("n_layer + 1", "T"))] | None:
+        """With the residual stream before a layer, at one position, taken from the other prompt; the last row is the
+        stream after all layers.
+        """
+        return self.restored(self.raw["residual"])
+
+    @property
+    @sent
+    def joint(self) -> float | None:
+        """With all requested heads taken from the other prompt at once."""
+        return self.restored(self.raw["joint"])
+
+    @property
+    def summary(self) -> str:
+        if self.heads is None:
+            return super().summary if self.site is None else self.site.summary
+        return f"{super().summary} {self.most_moved(self.heads, 'n_layer', 'n_head')}"
 
     def content(self) -> PatchContent:
         return {
             **self.about(),
-            "heads": None if self.heads is None else self.restored(self.heads),
-            "residual": None if self.residual is None else self.restored(self.residual),
-            "joint": None if self.joint is None else self.restored(self.joint),
+            "heads": self.heads,
+            "residual": self.residual,
+            "joint": self.joint,
             "site": None if self.site is None else self.site.patched(),
-            "raw": {"heads": self.heads, "residual": self.residual, "joint": self.joint},
+            "raw": self.raw,
         }
 
 
 @dataclass(frozen=True)
 class SitePatching(Differences):
-    """The differences with each activation of a site taken from the other prompt, measured and estimated.
+    """The differences with each activation of a site taken from the other prompt, measured and estimated: 0 is
+    corrupted, 1 is clean.
 
-    Both tensors have the dimensions ``axes``; either is None unless requested.
+    ``raw`` has the differences themselves. All tensors have the dimensions ``axes``; what was not requested is None.
     """
 
     site: Site
     axes: tuple[str, ...]
-    exact: Tensor | None
-    estimate: Tensor | None
+    raw: Annotated[
+        dict[Literal["exact", "estimate"], Tensor | None],
+        "The logit differences, or values of the metric, before normalisation, by `exact` and `estimate`.",
+    ]
+
+    @property
+    def exact(self) -> Tensor | None:
+        """By running the model again for each activation, with the dimensions ``axes``."""
+        return self.restored(self.raw["exact"])
+
+    @property
+    def estimate(self) -> Tensor | None:
+        """By attribution patching: gradient times difference, with the dimensions ``axes``."""
+        return self.restored(self.raw["estimate"])
 
     @property
     def summary(self) -> str:
-        name, most = ("estimate", self.estimate) if self.exact is None else ("exact", self.exact)
-        if most is None or not most.numel():
+        shown = self.estimate if self.exact is None else self.exact
+        if shown is None or not shown.numel():
             return super().summary
-        change = most - (self.corrupted if self.direction == "denoise" else self.clean)
-        return f"{super().summary} The patch that changes it most ({name}, in nats): {self.peak(change, *self.axes)}."
+        return f"{super().summary} {self.most_moved(shown, *self.axes)}"
 
     def drawn(self) -> Iterator[Part]:
         yield Part("site", self.site.hook)
         for each in super().drawn():
-            if each.name not in ("site", "axes", "exact", "estimate"):
+            if each.name not in ("site", "axes") and not each.name.startswith("raw"):
                 yield each
         grids = {"exact": self.exact, "estimate": self.estimate}
-        yield from (Part(name, grid, self.axes) for name, grid in grids.items() if grid is not None)
+        scale = "0 is the corrupted prompt, 1 the clean one."
+        yield from (Part(name, grid, self.axes, scale) for name, grid in grids.items() if grid is not None)
         yield from self.drawn_value("correlation", self.correlation, float)
 
     @property
     def correlation(self) -> float | None:
         """Pearson's correlation of the exact and the estimated differences; None if it is undefined."""
-        if self.exact is None or self.estimate is None:
+        exact, estimate = self.raw["exact"], self.raw["estimate"]
+        if exact is None or estimate is None:
             return None
-        a, b = (each.flatten().double() - each.double().mean() for each in (self.exact, self.estimate))
+        a, b = (each.flatten().double() - each.double().mean() for each in (exact, estimate))
         spread = float((a @ a) * (b @ b)) ** 0.5
         return float(a @ b) / spread if spread else None
 
     def patched(self) -> SitePatched:
-        grids = (self.exact, self.estimate)
-        restored: list[Any] = [None if grid is None else self.restored(grid).tolist() for grid in grids]
         return {
             "name": self.site.name,
             "hook": self.site.hook,
             "axes": list(self.axes),
-            "exact": restored[0],
-            "attribution": restored[1],
+            "exact": self.exact,
+            "estimate": self.estimate,
             "correlation": self.correlation,
         }
 
@@ -265,7 +306,7 @@ def patch(
         before = patch_each(run, SITES["resid_pre"], progress=part(progress, share, 1))
         residual = torch.cat([before, patch_each(run, SITES["resid_post"], layers=[n_layer - 1])])
     progress(1)
-    return Patching(*about(run, direction), by_head, residual, joint, at_site)
+    return Patching(*about(run, direction), {"heads": by_head, "residual": residual, "joint": joint}, at_site)
 
 
 def about(run: PatchRun, direction: Direction) -> tuple[float, float, int | None, int | None, Direction, list[int]]:
@@ -318,7 +359,7 @@ def patch_site(
     axes = ("neuron",) if neurons is not None else ("layer", *component)
     progress(1)
     axes = (*axes, "position") if each_position else axes
-    return SitePatching(*about(run, direction), found, axes, measured, guess)
+    return SitePatching(*about(run, direction), found, axes, {"exact": measured, "estimate": guess})
 
 
 def check_neurons(config: GPTConfig, site: Site, neurons: Sequence[tuple[int, int]] | None, exact: bool) -> None:

@@ -38,16 +38,20 @@ class PatchedPaths(PairContent):
 
 @dataclass(frozen=True)
 class PathPatching(Differences):
-    """``effects[route][way]`` ``(L, n_head)``: the logit difference with the path from each earlier head into a head of
-    layer ``L`` patched.
+    """The logit difference with the path from each earlier head into a head of layer ``L`` patched: 0 is corrupted, 1
+    is clean. ``raw`` has the differences themselves.
     """
 
-    effects: dict[Route, PerWay]
+    raw: Annotated[dict[Route, PerWay], NotSent(), "The same before normalisation."]
+
+    @property
+    @sent
+    def effects(self) -> dict[Route, PerWay]:
+        """``effects[route][way]`` is ``(L, n_head)``."""
+        return {route: {way: self.restored(each) for way, each in ways.items()} for route, ways in self.raw.items()}
 
     def content(self) -> PatchedPaths:
-        direct, mlps, every = (
-            {way: self.restored(each) for way, each in self.effects[route].items()} for route in ROUTES
-        )
+        direct, mlps, every = (self.effects[route] for route in ROUTES)
         return {**self.about(), "direct": direct, "mlps": mlps, "every": every}
 
 

@@ -58,11 +58,11 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     texts = TextPass(tiny.gpt, ids), TextPass(tiny.gpt, other)
     likely = [int(i) for i in texts[1].logits(len(ids) - 1, len(ids))[0].topk(2).indices]
     expected = patch(*texts, answer=answer, wrong=likely[likely[0] == answer])
-    restored = expected.restored(expected.heads)
+    restored = expected.heads
     for place, shown in rows(panel).items():
         match = PER_CENT.fullmatch(shown)
         assert match and abs(number(match[1]) - 100 * float(restored[place])) < 0.51
-        assert abs(number(match[2]) - float(expected.heads[place])) < 0.0051
+        assert abs(number(match[2]) - float(expected.raw["heads"][place])) < 0.0051
     best = divmod(int(restored.argmax()), 4)
     expect(panel.get_by_text(f"L{best[0]} H{best[1]} alone restores")).to_be_visible()
     assert abs(expected.clean - expected.corrupted) < 0.3
@@ -90,11 +90,13 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
         said = panel.locator(".hs-head-set .hs-answer")
         expect(said).to_contain_text(f"together {does}")
         both = patch(*texts, answer=answer, wrong=wrong, direction="denoise" if sign > 0 else "noise", heads=together)
-        share = both.restored(both.joint) if sign > 0 else 1 - both.restored(both.joint)
+        share = both.joint if sign > 0 else 1 - both.joint
         match = re.search(
             f"together {does} (−?\\d+)% of the difference, .* difference of (−?[\\d.]+);", said.text_content()
         )
-        assert match and abs(number(match[1]) - 100 * share) < 0.51 and abs(number(match[2]) - both.joint) < 0.0051
+        assert (
+            match and abs(number(match[1]) - 100 * share) < 0.51 and abs(number(match[2]) - both.raw["joint"]) < 0.0051
+        )
     found = panel.locator(".hs-plain").text_content()
     panel.get_by_role("button", name="Compare the two texts").click()
     expect(written.locator(".hs-compare-why")).to_contain_text(found)

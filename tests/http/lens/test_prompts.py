@@ -54,8 +54,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("paths", {"layer": 2, "head": 1}, {"direct_k": ["patched", "direct", "k"], "clean": ["patched", "clean"]}),
     ("head", {"layer": 2, "head": 1}, {"norm": ["sums", "norm"], "without_head": ["without_head", "loss_change"]}),
     ("logit-lens", {}, {"answer": ["answer"], "decided": ["decided"]}),
-    ("patch", {}, {"effects": ["site", "exact"], "clean": ["clean"]}),
-    ("patch", {"site": "attn.hook_v", "method": "both"}, {"attribution": ["site", "attribution"]}),
+    ("patch", {}, {"exact": ["site", "exact"], "clean": ["clean"]}),
+    ("patch", {"site": "attn.hook_v", "method": "both"}, {"estimate": ["site", "estimate"]}),
     ("text-roles", {}, {"previous_token": ["scores", "previous_token"], "self": ["scores", "self"]}),
     ("difference", {}, {"heads": ["heads"]}),
 ]

@@ -57,8 +57,8 @@ def test_heads_chosen_by_attribution_patching(monkeypatch: pytest.MonkeyPatch) -
     sites = loaded.patch_site(*texts, "z", each_position=False, estimate=True, **options)  # type: ignore[arg-type]
     assert sites.exact is not None and sites.estimate is not None
     monkeypatch.setattr(module, "MAX_HEADS", 12)
-    estimated = (1 - sites.restored(sites.estimate)).abs().flatten().topk(12).indices.tolist()
-    exact = 1 - sites.restored(sites.exact)
+    estimated = (1 - sites.estimate).abs().flatten().topk(12).indices.tolist()
+    exact = 1 - sites.exact
     found = loaded.circuit(rows, method="attribution")
     assert {8 * each.layer + each.head for each in found.heads} <= set(estimated)
     assert found.kept >= 0.9 and all(abs(each.lost - exact[each.layer, each.head]) < 1e-4 for each in found.heads)

@@ -82,9 +82,9 @@ def test_patching_equals_transformers_with_hooks(tiny: LoadedModel, tmp_path: Pa
     heads = [[with_patches(head(layer, index)) for index in range(4)] for layer in range(len(blocks))]
     residual = [[with_patches((place, ("stream", i), (0, p))) for p in range(10)] for i, place in enumerate(places)]
     assert found.heads is not None and found.residual is not None
-    assert max_difference(found.heads, torch.tensor(heads)) < 1e-4
-    assert max_difference(found.residual, torch.tensor(residual)) < 1e-4
-    assert found.joint == pytest.approx(with_patches(*(head(*place) for place in together)), abs=1e-4)
+    assert max_difference(found.raw["heads"], torch.tensor(heads)) < 1e-4
+    assert max_difference(found.raw["residual"], torch.tensor(residual)) < 1e-4
+    assert found.raw["joint"] == pytest.approx(with_patches(*(head(*place) for place in together)), abs=1e-4)
 
 
 def test_several_heads_without_the_grid(tiny: LoadedModel) -> None:
@@ -94,22 +94,22 @@ def test_several_heads_without_the_grid(tiny: LoadedModel) -> None:
     assert both.joint == pytest.approx(float(both.heads[1, 2]), abs=1e-5)
     every = [(layer, head) for layer in range(3) for head in range(4)]
     # The prompts end alike, and nothing but heads carries anything to the last position.
-    assert patched(tiny, heads=every).joint == pytest.approx(both.clean, abs=1e-5)
+    assert patched(tiny, heads=every).raw["joint"] == pytest.approx(both.clean, abs=1e-5)
     # Noising one run is the same as denoising the other.
     there = patched(tiny, direction="noise", heads=every)
     back = patched(tiny, CORRUPTED, CLEAN, heads=every)
-    assert there.joint == pytest.approx(back.joint, abs=1e-5)
-    assert max_difference(there.heads, back.heads) < 1e-5
+    assert there.raw["joint"] == pytest.approx(back.raw["joint"], abs=1e-5)
+    assert max_difference(there.raw["heads"], back.raw["heads"]) < 1e-5
 
 
 def test_identities_of_the_definition(tiny: LoadedModel) -> None:
     found = patched(tiny)
-    restored = found.restored(found.residual)
+    restored = found.residual
     assert restored[:, :3].abs().max() == 0  # nothing differs before position 3
     assert restored[-1, -1] == pytest.approx(1, abs=1e-5)  # everything that the logits are computed from
     assert restored[-1, :-1].abs().max() < 1e-5
     same = patched(tiny, CLEAN, [*CLEAN[:-1], 3])  # prompts that differ in the last token only
-    assert same.restored(same.residual)[:, -1] == pytest.approx(torch.ones(4), abs=1e-5)
+    assert same.residual[:, -1] == pytest.approx(torch.ones(4), abs=1e-5)
     back = patched(tiny, CORRUPTED, CLEAN)
     assert (back.clean, back.corrupted) == pytest.approx((found.corrupted, found.clean), abs=1e-5)
 
@@ -157,9 +157,9 @@ def test_example_shows_the_stated_effect(example: dict[str, Any]) -> None:
     assert example["tokens"] == [*texts[0].ids, answer]  # the text that the page opens
     found = patch(*texts, answer=answer, wrong=wrong)
     assert found.clean > 2 and found.corrupted < -2
-    restored = found.restored(found.heads)
+    restored = found.heads
     together = [(layer, head) for layer, head in example["carriers"]]
-    assert found.restored(patch(*texts, answer=answer, wrong=wrong, heads=together, grid=False).joint) > 0.6
+    assert patch(*texts, answer=answer, wrong=wrong, heads=together, grid=False).joint > 0.6
     carriers = sum(float(restored[layer, head]) for layer, head in example["carriers"])
     assert carriers > 0.8
     strongest = restored.flatten().argsort(descending=True)[: len(example["carriers"])]

@@ -160,7 +160,7 @@ def test_site_patching_equals_transformers_with_hooks(
         )
         assert found.exact is not None and found.estimate is not None and found.exact.shape == found.estimate.shape
         assert len(found.axes) == found.exact.dim() and ("position" in found.axes) == each_position
-        exact, estimate = (x.reshape(len(places), len(positions)) for x in (found.exact, found.estimate))
+        exact, estimate = (x.reshape(len(places), len(positions)) for x in found.raw.values())
         for i, (layer, index) in enumerate(places):
             own, other = (theirs.activations(ids, layer)[site] for ids in (into, source))
             leaf = own.detach().requires_grad_()
@@ -204,7 +204,7 @@ def test_path_patching_equals_transformers_with_hooks(tiny: LoadedModel, theirs:
                 for way in "qkv":
                     value = put(above[way], cut[way].unflatten(-1, (N_HEAD, SIZE)), slice(None), head)
                     expected = float(theirs.run_with(into, layer, way, value))
-                    ours = found.effects[route][way][0, earlier]  # type: ignore[index]
+                    ours = found.raw[route][way][0, earlier]  # type: ignore[index]
                     assert float(ours) == pytest.approx(expected, abs=1e-5)
         assert found.restored(found.clean) == 1 and found.restored(found.corrupted) == 0
 
@@ -291,7 +291,7 @@ def test_masked_head_has_no_effect(tiny: LoadedModel) -> None:
             *pair, answer=ANSWER, wrong=WRONG, site=site, each_position=False, estimate=True, progress=fractions.append
         )
         plain = torch.tensor(found.corrupted)
-        assert found.exact is not None and max_difference(found.exact[0, 1], plain) < 5e-6  # the head is removed
-        assert found.estimate is not None and max_difference(found.estimate[0, 1], plain) < 1e-6
+        assert found.exact is not None and max_difference(found.raw["exact"][0, 1], plain) < 5e-6  # the head is removed
+        assert found.estimate is not None and max_difference(found.raw["estimate"][0, 1], plain) < 1e-6
         assert fractions == sorted(fractions) and fractions[-1] == 1
         fractions.clear()
