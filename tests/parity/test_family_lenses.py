@@ -170,7 +170,7 @@ def test_patching_equals_hooks_on_transformers(both: Both) -> None:
         for head in range(theirs.n_head):
             span = theirs.span(head)
             with hooked(theirs.output(layer), replacing(span, clean[str(layer)][:, span]), before=True):
-                assert float(ours.heads[layer, head]) == pytest.approx(difference(), abs=TOLERANCE)
+                assert float(ours.raw["heads"][layer, head]) == pytest.approx(difference(), abs=TOLERANCE)
         for position in (0, 4, N_TOKENS - 1):
 
             def put(

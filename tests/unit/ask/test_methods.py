@@ -145,6 +145,20 @@ def test_answers_are_dataclasses_that_draw_themselves(
         found.show()
 
 
+@ASKED
+def test_a_quantity_has_one_name_and_one_scale(
+    loaded: LoadedModel, name: str, given: dict[str, Any], ask: Callable[[LoadedModel], Answer]
+) -> None:
+    """What ``to_dict`` calls by the name of an attribute is that attribute."""
+    found = ask(loaded)
+    for key, sent in found.to_arrays().items():
+        ours = getattr(found, key, None)
+        if isinstance(ours, torch.Tensor):
+            assert np.array_equal(ours.numpy(), sent), key
+        elif isinstance(ours, float):
+            assert ours == sent, key
+
+
 def test_a_method_knows_its_arguments_and_their_help(loaded: LoadedModel) -> None:
     assert list(inspect.signature(loaded.knockout).parameters) == ["text", "method", "reference", "progress"]
     assert list(inspect.signature(loaded.composition).parameters) == ["centred", "distance", "progress"]
