@@ -1,7 +1,7 @@
 """Roles of heads: scores for well-known roles, and a threshold above which a head is labelled with one."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -13,7 +13,7 @@ from ..config import GPTConfig
 from ..drawing.heat_map import Part
 from ..drawing.metrics import entropy_in_bits
 from ..drawing.recorded_pass import take_weights
-from ..errors import InputError
+from ..errors import InputError, InvalidValue
 from ..gpt import GPT
 from ..tokenizer import token_text
 from .answer import Answer, PerHead, SentAs, with_tensors_as
@@ -264,9 +264,11 @@ def ordinary_tokens(loaded: TokenizedModel) -> Tensor:
     return torch.tensor(ids)
 
 
-def repeated_tokens(loaded: TokenizedModel, n_texts: int, length: int, seed: int) -> Tensor:
-    """``n_texts`` texts of ``length`` random tokens, each followed by itself: ``(n_texts, 2 * length)``."""
-    ids = ordinary_tokens(loaded)
+def repeated_tokens(
+    loaded: TokenizedModel, n_texts: int, length: int, seed: int, tokens: Tensor | None = None
+) -> Tensor:
+    """``n_texts`` texts of ``length`` random ``tokens``, each followed by itself: ``(n_texts, 2 * length)``."""
+    ids = ordinary_tokens(loaded) if tokens is None else tokens
     generator = torch.Generator().manual_seed(seed)
     return ids[torch.randint(len(ids), (n_texts, length), generator=generator)].repeat(1, 2)
 
@@ -294,9 +296,15 @@ def sampled_tokens(loaded: TokenizedModel, n_tokens: int = N_SAMPLED, seed: int 
 
 @torch.no_grad()
 def role_scores(
-    loaded: TokenizedModel, n_texts: int = N_TEXTS, length: int = LENGTH, seed: int = SEED, progress: Progress = ignore
+    loaded: TokenizedModel,
+    n_texts: int = N_TEXTS,
+    length: int = LENGTH,
+    seed: int = SEED,
+    tokens: Tensor | None = None,
+    progress: Progress = ignore,
 ) -> RoleScores:
-    """Score every head for every role, on texts of at most ``length`` tokens that are repeated once.
+    """Score every head for every role, on texts of at most ``length`` tokens that are repeated once, drawn from
+    ``tokens`` as in ``repeated_tokens``.
 
     Raises ``InputError`` if the context is too short to repeat two tokens.
     """
@@ -309,7 +317,9 @@ def role_scores(
     scores: dict[Look, Tensor] = {role: torch.empty(n_texts, n_layer, n_head) for role in LOOKS}
     entropy = torch.zeros(n_layer, n_head)
     losses = torch.zeros(2 * length - 1)
-    for i, text in enumerate(repeated_tokens(loaded, n_texts, length, seed)[:, None]):  # one at a time: less memory
+    for i, text in enumerate(
+        repeated_tokens(loaded, n_texts, length, seed, tokens)[:, None]
+    ):  # one at a time: less memory
         forward = loaded.gpt(text.to(loaded.gpt.device), record=range(n_layer))
         attention = take_weights(forward.attention, range(n_layer)).cpu()
         for role in LOOKS:
@@ -328,19 +338,33 @@ def role_scores(
     )
 
 
-def head_roles(loaded: TokenizedModel, *, progress: Progress = ignore) -> HeadRoles:
-    """``role_scores`` and ``copying_scores``. Raises ``InputError`` as ``role_scores`` does."""
-    scores = role_scores(loaded, progress=progress)
-    return HeadRoles(**vars(scores), copying=copying_scores(loaded.gpt, sampled_tokens(loaded)))
+def head_roles(loaded: TokenizedModel, **chosen: Any) -> HeadRoles:
+    """``role_scores``, with what is ``chosen`` of its arguments, and ``copying_scores``."""
+    return HeadRoles(**vars(role_scores(loaded, **chosen)), copying=copying_scores(loaded.gpt, sampled_tokens(loaded)))
 
 
-def roles(lens: Lens, *, progress: Progress = ignore) -> HeadRoles:
+def roles(
+    lens: Lens,
+    *,
+    tokens: Iterable[str | int | Tensor] | None = None,
+    length: int | None = None,
+    seed: int = SEED,
+    progress: Progress = ignore,
+) -> HeadRoles:
     """What each head of a model looks at on random tokens that are repeated once, and whether it copies.
 
     The random tokens are drawn from part of the vocabulary: from printable tokens and, in a byte-level vocabulary, from
-    merged ones (``ordinary_tokens``). On tokens drawn from the whole vocabulary, scores may be lower.
+    merged ones (``ordinary_tokens``). On tokens drawn from the whole vocabulary, scores may be lower. In Python,
+    ``tokens`` are drawn from instead, as texts or ids, such as ``range(vocab_size)``. ``seed`` chooses 16 texts; in
+    each, ``length`` tokens are repeated, by default 64 or half of a shorter context. Copying does not depend on these.
     """
-    return head_roles(lens, progress=progress)
+    half = lens.gpt.config.context_length // 2
+    if length is not None and not 2 <= length <= half:
+        raise InvalidValue("length", length, f"2 to {half}, half of the context")
+    ids = None if tokens is None else torch.tensor([lens.token_id(token, "tokens") for token in tokens])
+    if ids is not None and len(ids) < 2:
+        raise InvalidValue("tokens", f"{len(ids)} tokens", "at least 2")
+    return head_roles(lens, length=length or LENGTH, seed=seed, tokens=ids, progress=progress)
 
 
 def standard_error(samples: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from helpers.models import tiny_bpe, tiny_model
+from model import InputError
 from model.lens.head_roles import CLEAR_ROLE, LOOKS, clear_role, repeated_tokens, role_scores
 from model.tokenizer import CharTokenizer
 
@@ -81,3 +82,20 @@ def test_a_context_too_short_to_repeat_anything_is_refused() -> None:
     with pytest.raises(ValueError, match="context_length of at least 4"):
         role_scores(tiny_model(0, ALPHABET, context_length=3))
     assert role_scores(tiny_model(0, ALPHABET, context_length=4)).uniform == pytest.approx((1 / 3 + 1 / 4) / 2)
+
+
+def test_the_tokens_their_number_and_the_seed_may_be_chosen() -> None:
+    loaded = tiny_model(3, ALPHABET, context_length=24)
+    assert torch.equal(loaded.roles().scores["induction"], role_scores(loaded).scores["induction"])
+    found = loaded.roles(tokens=["b", 5, torch.tensor([7])], length=6, seed=3)
+    texts = repeated_tokens(loaded, 16, 6, 3, torch.tensor([loaded.tokenizer.encode("b")[0], 5, 7]))
+    assert set(texts.flatten().tolist()) == {loaded.tokenizer.encode("b")[0], 5, 7}
+    weights = torch.stack([loaded.trace(text).attention for text in texts.tolist()])
+    queries = torch.arange(6, 12)
+    assert torch.allclose(found.scores["induction"], weights[..., queries, queries - 5].mean((0, -1)), atol=1e-6)
+    with pytest.raises(InputError, match="length must be 2 to 12, half of the context, found 13"):
+        loaded.roles(length=13)
+    with pytest.raises(InputError, match="tokens .*at least 2"):
+        loaded.roles(tokens=["a"])
+    with pytest.raises(InputError, match="tokens"):
+        loaded.roles(tokens=range(1000))
