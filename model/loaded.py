@@ -74,7 +74,7 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> "Load
     return loaded
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class LoadedModel:
     """A checkpoint in memory: the GPT, its tokenizer and its metadata.
 
@@ -97,6 +97,11 @@ class LoadedModel:
     declared_context: int = 0
     named_tokens: Mapping[str, str] | None = None
     generation_config: Mapping[str, object] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        config = self.config
+        sizes = f"{config.n_layer} layers of {config.n_head} heads, n_embd {config.n_embd}"
+        return f"LoadedModel {self.name!r}: {sizes}, {config.vocab_size:,} tokens, context {config.context_length:,}"
 
     # The questions of Ask. Each is computed in float32 with the weights as they are, and answered by a dataclass with
     # tensors, ``show()`` and ``to_dict()``. Token ids and positions count from 0. All raise ``InputError`` for what the

@@ -7,6 +7,7 @@ is folded, and nothing is centred.
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import partial
 
 from torch import Tensor
@@ -131,6 +132,12 @@ def find_points(config: GPTConfig, names: Names, field: str = "names") -> list[s
 
 def no_such_point(config: GPTConfig, field: str, name: object, others: Iterable[str] = ()) -> InvalidValue:
     """The error of a name that no point of the layers has, and none of ``others``."""
+    every, last = points(config), config.n_layer - 1
+    layer = re.match(r"blocks\.(\d+)\.", name) if isinstance(name, str) else None
+    if layer and int(layer[1]) > last:
+        return InvalidValue(field, name, f"a point of a layer from 0 to {last}")
+    if close := get_close_matches(name, every, 1, 0.75) if isinstance(name, str) else []:
+        return InvalidValue(field, name, f"the name of a point, such as {close[0]}")
     short = [short_names(point)[0] for point in layer_points(config)]
     allowed = f"one of {', '.join([*short, *others])}, or TransformerLens's name for it"
     return InvalidValue(field, name, f"{allowed}, after blocks.LAYER. for one layer, from 0 to {config.n_layer - 1}")
@@ -182,10 +189,14 @@ def first_names(names: list[str]) -> str:
     return ", ".join(shown) + (f" and {left} more" if left > 0 else "")
 
 
-def checked(hook: Hook, x: Tensor, name: str) -> Tensor | None:
-    """What a hook returns. Raises ``InputError`` unless it is None or a tensor of the same shape."""
+def checked(hook: Hook, x: Tensor, name: str) -> Tensor:
+    """What a hook makes of a copy, so that it changes no activation that the pass has computed before.
+
+    Raises ``InputError`` unless it returns None or a tensor of the same shape.
+    """
+    x = x.clone()
     changed = hook(x, name)
     if changed is None or (isinstance(changed, Tensor) and changed.shape == x.shape):
-        return None if changed is None else changed.to(x)
+        return x if changed is None else changed.to(x)
     found = tuple(changed.shape) if isinstance(changed, Tensor) else type(changed).__name__
     raise InputError("hooks", f"A hook at {name} must return None or a tensor {tuple(x.shape)}, found {found}.")

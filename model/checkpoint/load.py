@@ -29,7 +29,8 @@ def choose_device(device: str) -> torch.device:
         torch.zeros(1, device=device).item()  # unlike "meta", a usable device holds values that can be read back
         return torch.device(device)
     except (RuntimeError, AssertionError) as error:
-        raise ValueError(f"device {device!r} cannot be used here ('auto' and 'cpu' always can): {error}") from None
+        reason = str(error).splitlines()[0].partition("Expected one of")[0].rstrip(" .,:") or type(error).__name__
+        raise ValueError(f"device {device!r} cannot be used here ('auto' and 'cpu' always can): {reason}") from None
 
 
 def choose_dtype(dtype: str, config: GPTConfig, device: torch.device) -> torch.dtype:

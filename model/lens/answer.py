@@ -136,7 +136,14 @@ class Answer:
 
     def __repr__(self) -> str:
         """The fields, one a line: numbers as they are, and of anything longer its shape or its beginning."""
-        lines = [f"{name}: {in_one_line(value)}" for name, value in self.numbers().items()]
+        hints = get_type_hints(type(self), include_extras=True)
+        derived = {name: getattr(self, name) for name in derived_names(type(self))}
+        lines = [
+            f"{name}: {self.token_texts(value)} ({value})"
+            if type(value) is int and IsToken in map(type, words_of(hints.get(name)))
+            else f"{name}: {in_one_line(value)}"
+            for name, value in {**self.numbers(), **derived}.items()
+        ]
         return "\n  ".join([self.heading, *([self.summary] if self.summary else []), *lines[:MAX_LINES]])
 
     @property
@@ -264,6 +271,12 @@ class Answer:
         display(self._repr_html_(), repr(self))
 
 
+def derived_names(kind: type) -> list[str]:
+    """The properties of a kind of answer that other kinds do not have."""
+    own = {name: member for each in kind.__mro__ for name, member in vars(each).items() if isinstance(member, property)}
+    return [name for name in own if name not in vars(Answer)]
+
+
 def in_a_cell(value: Any) -> Any:
     """A value of a record as a table shows it: numbers as they are, tokens by their texts."""
     if isinstance(value, Mapping):
@@ -280,7 +293,12 @@ def in_one_line(value: Any) -> str:
     if isinstance(value, Answer):
         return type(value).__name__
     if isinstance(value, Mapping):
-        return shorten("{" + ", ".join(f"{key}: {in_one_line(each)}" for key, each in value.items()) + "}", MAX_WIDTH)
+        shown = "{" + ", ".join(f"{key}: {in_one_line(each)}" for key, each in value.items()) + "}"
+        return shown if len(shown) <= MAX_WIDTH else f"{{{', '.join(map(str, value))}}}"[:MAX_WIDTH]
+    if value is None or isinstance(value, str):
+        return repr(value) if value is None or len(value) <= MAX_WIDTH else shorten(value, MAX_WIDTH)
+    if isinstance(value, float):
+        return f"{value:.6g}"
     if isinstance(value, list | tuple) and len(value) > MAX_ITEMS:
         return f"{len(value):,} items"
     return shorten(value, MAX_WIDTH)

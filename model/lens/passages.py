@@ -239,7 +239,7 @@ class Firing(Answer):
         rows = []
         for layer, head in product(*map(range, self.firsts.shape)):
             query, key = int(strongest.query[layer, head, 0]), int(strongest.key[layer, head, 0])
-            first = max(0, min(query, key) if query - key < SHOWN_TOKENS else query - SHOWN_TOKENS // 2)
+            first = max(0, query - SHOWN_TOKENS + 1)
             tokens = self.token_texts(self.marks.ids[first : query + 1])
             rows.append(
                 {

@@ -98,7 +98,7 @@ def test_names_patterns_and_predicates() -> None:
         "ln_final.hook_scale",
         "ln_final.hook_normalized",
     ]
-    for name in ("blocks.2.attn.hook_z", "hook_rot_q", "nothing.*", "", lambda name: False):
+    for name in ("hook_rot_q", "nothing.*", "", lambda name: False):
         with pytest.raises(InputError, match="names must be one of resid_pre, .*hook_embed, .*blocks.LAYER"):
             loaded.run("To", names=[name])
         with pytest.raises(InputError, match="hooks must be one of resid_pre, "):
@@ -361,6 +361,34 @@ def test_an_answer_writes_a_file(tmp_path: Path) -> None:
     found.to_html(tmp_path / "answer.html")
     written = (tmp_path / "answer.html").read_text(encoding="utf-8")
     assert found._repr_html_() in written and "&amp;" in written and "<script" not in written
+
+
+def test_a_change_in_place_leaves_what_was_computed_before() -> None:
+    loaded, before, here = tiny_model(), "blocks.0.hook_resid_post", "blocks.1.hook_resid_pre"
+    plain = loaded.run("To be", names=[before, here])
+    changed = loaded.run("To be", names=[before, here], hooks={here: lambda x, name: x.zero_()})
+    assert torch.equal(changed.cache[before], plain.cache[before]) and changed.cache[here].abs().max() == 0
+    assert not torch.equal(changed.logits, plain.logits)
+
+
+def test_what_repr_says() -> None:
+    loaded = tiny_model()
+    shown = repr(loaded.patch_site("To be", "No be", "z", answer="a", wrong="b", estimate=True, each_position=False))
+    token = loaded.parse_token("a")
+    assert f"answer: a ({token})" in shown and "correlation: " in shown and "exact: tensor (2, 2)" in shown
+    assert "null" not in repr(loaded.knockout("To be")) and "reference: None" in repr(loaded.knockout("To be"))
+    assert "method: 'zero'" in repr(loaded.knockout("To be"))
+    assert repr(loaded).startswith("LoadedModel 'tiny': 2 layers of 2 heads, n_embd") and "\n" not in repr(loaded)
+
+
+def test_a_wrong_name_of_a_point_is_told_apart() -> None:
+    loaded = tiny_model()
+    for name, said in (
+        ("blocks.30.attn.hook_z", "a point of a layer from 0 to 1, found 'blocks.30.attn.hook_z'"),
+        ("blocks.1.attn.hook_zz", "such as blocks.1.attn.hook_z,"),
+    ):
+        with pytest.raises(InputError, match=said):
+            loaded.run("To be", hooks={name: lambda x, name: x})
 
 
 def test_tables_show_the_tokens() -> None:

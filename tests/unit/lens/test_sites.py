@@ -233,8 +233,13 @@ def test_sites_are_found_by_their_names() -> None:
         "ln_final.hook_scale",
         "blocks.1.*",
     )
+    by_list = "site must be one of resid_pre, .*, or TransformerLens's name .* 0 to 1"
     for name in refused:
-        with pytest.raises(InputError, match="site must be one of resid_pre, .*, or TransformerLens's name .* 0 to 1"):
+        message = {
+            "blocks.2.hook_z": "site must be a point of a layer from 0 to 1",
+            "blocks.x.hook_z": "site must be the name of a point, such as blocks.1.attn.hook_z",
+        }.get(name, by_list)
+        with pytest.raises(InputError, match=message):
             find_site(config, name)
     with pytest.raises(InputError):
         find_site(tiny_config(parallel=True), "resid_mid")
