@@ -132,7 +132,7 @@ def find_points(config: GPTConfig, names: Names, field: str = "names") -> list[s
 
 def no_such_point(config: GPTConfig, field: str, name: object, others: Iterable[str] = ()) -> InvalidValue:
     """The error of a name that no point of the layers has, and none of ``others``."""
-    every, last = points(config), config.n_layer - 1
+    every, last = [*filter(lambda point: point.startswith("blocks."), points(config)), *others], config.n_layer - 1
     layer = re.match(r"blocks\.(\d+)\.", name) if isinstance(name, str) else None
     if layer and int(layer[1]) > last:
         return InvalidValue(field, name, f"a point of a layer from 0 to {last}")

@@ -52,8 +52,9 @@ def run(
     ``texts`` is one text or several: strings, token ids as lists, arrays or tensors, or traces, which bring their head
     masks. ``hooks`` gives a function for a point, ``f(tensor, name)``, which returns the tensor to continue with, or
     None to continue with what it was given, which it may change in place. ``names`` are the points whose activations
-    are kept, as they are after the hooks. A point is named as in TransformerLens, ``blocks.3.attn.hook_z``; ``*`` stands for anything, a name without a layer for all
-    layers, and a function of a name chooses those for which it is true. With ``grad``, the results keep their graph, in
+    are kept, as they are after the hooks. A point is named as in TransformerLens, ``blocks.3.attn.hook_z``; ``*``
+    stands for anything, a name without a layer for all layers, and a function of a name chooses those for which it is
+    true. With ``grad``, the results keep their graph, in
     which the weights and all activations are. Gradients of weights can only be taken while these require gradients, so
     they still do afterwards: no answer differs, and before you write into a weight, call ``gpt.requires_grad_(False)``.
     Computed in float32. Raises ``InputError`` for a text or a name that the model does not have, and for what a hook
