@@ -151,8 +151,8 @@ def table(about: Part, columns: Sequence[str], rows: Sequence[tuple[str, Sequenc
     head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
     body = "".join(f"<tr><th>{html.escape(name)}</th>{''.join(row)}</tr>" for name, row in rows)
     caption = f"<b>{html.escape(about.name)}</b> {html.escape(about.help)}" if about.name else ""
-    caption = f"<caption style='text-align: left'>{caption}</caption>"
-    return f"<div style='{BOX}'><table>{caption}<tr><th></th>{head}</tr>{body}</table></div>"
+    caption = f"<div style='max-width: 40em'>{caption}</div>"
+    return f"<div style='{BOX}'>{caption}<table><tr><th></th>{head}</tr>{body}</table></div>"
 
 
 def cells(values: Sequence[Any]) -> list[str]:

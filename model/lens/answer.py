@@ -178,7 +178,7 @@ class Answer:
         """The texts of the tokens that were read; none if the tokenizer is not known."""
         return [] if self.tokenizer is None else [token.text for token in text_tokens(self.tokenizer, self.text_ids)]
 
-    def peak(self, value: Tensor, *axes: str) -> str:
+    def peak(self, value: Tensor, *axes: str | Sequence[str]) -> str:
         """The place and value of the number in a tensor that is furthest from zero."""
         [(place, most)] = largest(Part("", value, axes or ("n_layer", "n_head")), self.texts)
         return f"{place}: {in_digits(most)}"

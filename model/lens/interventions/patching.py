@@ -97,7 +97,7 @@ class Differences(Answer):
         """
         return differences if differences is None else (differences - self.corrupted) / (self.clean - self.corrupted)
 
-    def most_moved(self, restored: Tensor, *axes: str) -> str:
+    def most_moved(self, restored: Tensor, *axes: str | Sequence[str]) -> str:
         """Which patch changes the difference most, in words."""
         change = restored if self.direction == "denoise" else restored - 1
         return (
@@ -181,6 +181,13 @@ class SitePatching(Differences):
         "The logit differences, or values of the metric, before normalisation, by `exact` and `estimate`.",
     ]
 
+    places: Annotated[tuple[str, ...], "The layers, or the neurons, along the first of `axes`."] = ()
+
+    @property
+    def drawn_axes(self) -> tuple[str | Sequence[str], ...]:
+        """The axes as a table shows them: a single layer, or some neurons, by their own numbers."""
+        return (self.places or self.axes[0], *self.axes[1:])
+
     @property
     def exact(self) -> Tensor | None:
         """By running the model again for each activation, with the dimensions ``axes``."""
@@ -196,16 +203,16 @@ class SitePatching(Differences):
         shown = self.estimate if self.exact is None else self.exact
         if shown is None or not shown.numel():
             return super().summary
-        return f"{super().summary} {self.most_moved(shown, *self.axes)}"
+        return f"{super().summary} {self.most_moved(shown, *self.drawn_axes)}"
 
     def drawn(self) -> Iterator[Part]:
         yield Part("site", self.site.hook)
         for each in super().drawn():
-            if each.name not in ("site", "axes") and not each.name.startswith("raw"):
+            if each.name not in ("site", "axes", "places") and not each.name.startswith("raw"):
                 yield each
         grids = {"exact": self.exact, "estimate": self.estimate}
         scale = "0 is the corrupted prompt, 1 the clean one."
-        yield from (Part(name, grid, self.axes, scale) for name, grid in grids.items() if grid is not None)
+        yield from (Part(name, grid, self.drawn_axes, scale) for name, grid in grids.items() if grid is not None)
         yield from self.drawn_value("correlation", self.correlation, float)
 
     @property
@@ -357,9 +364,10 @@ def patch_site(
             guess = guess[[layer]]
     component = () if found.component is None else (found.component.rpartition(" ")[2],)
     axes = ("neuron",) if neurons is not None else ("layer", *component)
+    places = tuple(f"L{layer}" for layer in layers) if neurons is None else tuple(f"L{i} N{n}" for i, n in neurons)
     progress(1)
     axes = (*axes, "position") if each_position else axes
-    return SitePatching(*about(run, direction), found, axes, {"exact": measured, "estimate": guess})
+    return SitePatching(*about(run, direction), found, axes, {"exact": measured, "estimate": guess}, places)
 
 
 def check_neurons(config: GPTConfig, site: Site, neurons: Sequence[tuple[int, int]] | None, exact: bool) -> None:

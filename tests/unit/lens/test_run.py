@@ -333,6 +333,14 @@ def test_every_activation_of_a_site_is_drawn_with_its_token() -> None:
     assert "site exact" in nested._repr_html_() and "<tr><th>L1</th>" in nested._repr_html_()
 
 
+def test_a_single_layer_and_some_neurons_keep_their_numbers() -> None:
+    loaded, given = tiny_model(), {"answer": "a", "wrong": "b", "each_position": False}
+    one = loaded.patch_site("To be", "No be", "blocks.1.attn.hook_z", **given)  # type: ignore[arg-type]
+    assert "<tr><th>L1</th>" in one._repr_html_() and "<tr><th>L0</th>" not in one._repr_html_()
+    some = loaded.patch_site("To be", "No be", "mlp_post", neurons=[(1, 7), (0, 3)], **given)  # type: ignore[arg-type]
+    assert "<th>L1 N7</th><th>L0 N3</th>" in some._repr_html_()
+
+
 def test_tokens_are_drawn_as_texts_and_pairs_as_rows() -> None:
     loaded = tiny_model()
     found = loaded.token_circuit(1, 0, top=3)
