@@ -11,7 +11,7 @@ from ..errors import CheckpointError, shorten
 from ..tokenizer import END_OF_TEXT, CharTokenizer, Tokenizer, from_spec
 from ..tokenizer.base import Spec, check_distinct, check_id
 from ..tokenizer.pipeline import QWEN2_PATTERN
-from .conventions import read_object
+from .conventions import CLASS_TOKENS, read_object
 from .files import checkpoint_errors, read_json, read_text
 from .folder_format import CONFIG, SPECIAL_TOKENS, TOKENIZER, TOKENIZER_CONFIG
 
@@ -80,10 +80,15 @@ def spec_of_pair(vocabulary_file: Path, merges_file: Path, max_bytes: int) -> Sp
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
     normalizer, pre_tokenizer = None, byte_level
     kind = config.get("tokenizer_class") or read_object(folder / CONFIG, max_bytes).get("model_type")
-    if str(kind).startswith(("Qwen2Tokenizer", "qwen")):
+    is_qwen = str(kind).startswith(("Qwen2Tokenizer", "qwen"))
+    if is_qwen:
         split = {"type": "Split", "pattern": {"Regex": QWEN2_PATTERN}, "behavior": "Isolated", "invert": False}
         normalizer = {"type": "NFC"}
         pre_tokenizer = {"type": "Sequence", "pretokenizers": [split, byte_level | {"use_regex": False}]}
+    named = CLASS_TOKENS["Qwen2Tokenizer" if is_qwen else "GPT2Tokenizer"] | named
+    if named.get("add_eos_token") and named.get("eos_token"):
+        expected = "false, because a text is written after the last token of its prompt"
+        raise CheckpointError(folder / TOKENIZER_CONFIG, "add_eos_token true", expected)
     return {
         "version": "1.0",
         "truncation": None,
@@ -99,7 +104,7 @@ def spec_of_pair(vocabulary_file: Path, merges_file: Path, max_bytes: int) -> Sp
 
 def first_token(named: Spec, added: list[Spec]) -> Spec | None:
     """The post-processor that puts the ``bos_token`` before a text if a ``tokenizer_config.json`` says so."""
-    first = next(iter(special_texts({"bos_token": named.get("bos_token", END_OF_TEXT)})), None)
+    first = next(iter(special_texts({"bos_token": named.get("bos_token")})), None)
     ids = [token["id"] for token in added if token["content"] == first]
     if not named.get("add_bos_token") or not ids:
         return None

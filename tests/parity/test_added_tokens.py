@@ -39,6 +39,9 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "qwen": {"added_tokens.json": {"<BOS>": 422, "<EOS>": 423}, "tokenizer_config.json": QWEN2},
     "none": {"tokenizer_config.json": GPT2},
+    "gpt2 begins": {"tokenizer_config.json": GPT2 | {"add_bos_token": True}},
+    "qwen has no first token": {"tokenizer_config.json": QWEN2 | {"add_bos_token": True}},
+    "no token to end with": {"tokenizer_config.json": GPT2 | {"add_eos_token": True, "eos_token": None}},
     "opt": {
         "tokenizer_config.json": GPT2 | {"add_bos_token": True, "unk_token": {"content": "</s>"}},
         "special_tokens_map.json": {
@@ -60,12 +63,12 @@ TEXTS = [
 
 def write(folder: Path, name: str) -> None:
     """A vocabulary as transformers 3 saved it, with the files of a case."""
-    spec = (qwen2() if name == "qwen" else tiny_bpe(400).spec)["model"]
+    spec = (qwen2() if name.startswith("qwen") else tiny_bpe(400).spec)["model"]
     if name == "opt":  # ids by how often a token occurs, after four tokens of which two are special
         tokens = sorted(spec["vocab"], key=lambda token: sha256(token.encode()).digest())
         first = ["<s>", "<pad>", "</s>", "<unk>"]
         spec = spec | {"vocab": {token: i for i, token in enumerate([*first, *tokens, "madeupword0000"])}}
-    write_json(folder / "config.json", {"model_type": "qwen2" if name == "qwen" else "gpt2"})
+    write_json(folder / "config.json", {"model_type": "qwen2" if name.startswith("qwen") else "gpt2"})
     write_json(folder / "vocab.json", spec["vocab"])
     merges = (merge if isinstance(merge, str) else " ".join(merge) for merge in spec["merges"])
     (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n", encoding="utf-8")
@@ -101,6 +104,8 @@ def test_ids_equal_transformers(name: str, tmp_path: Path, caplog: pytest.LogCap
         ("added_tokens.json", {"<BOS>": 400, "<EOS>": 400}, "tokens '<BOS>' and '<EOS>' with the same id 400"),
         ("added_tokens.json", {"a": 10**12}, "token 'a' with the id 1000000000000"),
         ("special_tokens_map.json", 5, "no JSON object"),
+        ("tokenizer_config.json", {"add_eos_token": True}, "found add_eos_token true, expected false"),
+        ("tokenizer_config.json", QWEN2 | {"add_eos_token": True}, "found add_eos_token true, expected false"),
         ("tokenizer_config.json", {"added_tokens_decoder": {"x": {"content": "<BOS>"}}}, "malformed content"),
         ("tokenizer_config.json", {"added_tokens_decoder": {"400": "<BOS>"}}, "malformed content"),
         ("tokenizer_config.json", {"added_tokens_decoder": {"400": {}}}, "malformed content"),
