@@ -53,8 +53,9 @@ class Averaged:
     """A question that is asked of many prompts, and which numbers of its answers are averaged.
 
     ``numbers`` extracts them from an answer. ``columns`` maps a column of the rows to the argument of the question that
-    it stands for; those in ``required`` must be given. ``fixed`` are arguments that are the same for every prompt. If
-    it ``resamples``, the method "resample" without a reference takes each row's corrupted prompt for one.
+    it stands for; those in ``required`` must be given. ``fixed`` are arguments that are the same for every prompt, and
+    ``defaults`` those of options that differ from the question's own. If it ``resamples``, the method "resample"
+    without a reference takes each row's corrupted prompt for one.
     """
 
     question: Callable[..., Answer]
@@ -62,6 +63,7 @@ class Averaged:
     columns: Mapping[str, str] = field(default_factory=dict)
     required: Sequence[str] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
     resamples: bool = False
 
     @property
@@ -104,7 +106,7 @@ def path_effects(answer: Mapping[str, Any]) -> Numbers:
 
 
 PAIR = {name: name for name in ("corrupted", "answer", "wrong")}
-# Prompts differ in length, so what is averaged has no positions: activations are patched at all of them at once.
+# Prompts may differ in length, so activations are patched at all positions at once unless each is asked for.
 OVER_PROMPTS: dict[AboutPrompts, Averaged] = {
     "knockout": Averaged(knockout, only("loss", "delta"), resamples=True),
     "removal": Averaged(removal, only("loss", "delta"), resamples=True),
@@ -115,8 +117,8 @@ OVER_PROMPTS: dict[AboutPrompts, Averaged] = {
     ),
     "head": Averaged(head, head_sums, {"answer": "token"}),
     "logit_lens": Averaged(logit_lens, last_readings, {"answer": "token"}, fixed={"top": 1}),
-    "patch": Averaged(patch, patch_effects, PAIR, ["corrupted"], {"grid": False, "positions": "all"}),
-    "patch_site": Averaged(patch_site, patch_effects, PAIR, ["corrupted"], {"each_position": False}),
+    "patch": Averaged(patch, patch_effects, PAIR, ["corrupted"], {"grid": False}, {"positions": "all"}),
+    "patch_site": Averaged(patch_site, patch_effects, PAIR, ["corrupted"], defaults={"positions": "all"}),
     "patch_paths": Averaged(patch_paths, path_effects, PAIR, ["corrupted"]),
     "text_roles": Averaged(text_roles, lambda answer: dict(answer["scores"])),
     "difference": Averaged(difference, only("heads"), {"corrupted": "other"}),
@@ -183,12 +185,13 @@ def over_prompts(
 
     ``question`` is the name of the method, and ``options`` are its other arguments. A row is a text, or a
     dictionary with ``prompt`` and, where the question reads them, ``corrupted`` (another prompt), and ``answer``
-    and ``wrong`` (the tokens that the two prompts lead to). Patches are at all positions at once, and the method
-    "resample" without a ``reference`` takes each row's corrupted prompt for one.
+    and ``wrong`` (the tokens that the two prompts lead to). Patches are at all positions at once, unless
+    ``positions="each"`` asks for each; rows then must have the same number of tokens, as those of one template do. The
+    method "resample" without a ``reference`` takes each row's corrupted prompt for one.
     Raises ``InputError``, which names the row, before anything is computed if a row cannot be read.
     """
     about = check_question(question)
-    fixed = dict(about.fixed)
+    fixed = {**about.defaults, **about.fixed}
     if question == "patch" and not options.get("heads") and not options.get("site"):
         fixed["grid"] = True  # every head is patched where nothing else was asked for
     rows = parse_rows(lens, prompts, about.reads, about.required, options.get("other_model"))

@@ -65,7 +65,7 @@ def of_many(base: Question, about: AboutPrompts, defaults: Mapping[str, Any] | N
     # What differs from row to row, and what is the same in all of them and not in the body.
     given = {*averaged.columns.values(), *averaged.fixed}
     kept = [
-        replace(field, default=(defaults or {}).get(field.name, field.default))
+        replace(field, default={**averaged.defaults, **(defaults or {})}.get(field.name, field.default))
         for field in base.fields
         if field.name not in given
         and field.reads not in TEXTS

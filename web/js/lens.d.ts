@@ -702,6 +702,7 @@ export interface PatchPromptsBody {
   heads?: number[][] | null;
   head_mask?: number[][] | null;
   site?: "resid_pre" | "hook_resid_pre" | "ln1_scale" | "ln1.hook_scale" | "ln1_normalized" | "ln1.hook_normalized" | "q" | "attn.hook_q" | "hook_q" | "k" | "attn.hook_k" | "hook_k" | "v" | "attn.hook_v" | "hook_v" | "rot_q" | "attn.hook_rot_q" | "hook_rot_q" | "rot_k" | "attn.hook_rot_k" | "hook_rot_k" | "attn_scores" | "attn.hook_attn_scores" | "hook_attn_scores" | "pattern" | "attn.hook_pattern" | "hook_pattern" | "z" | "attn.hook_z" | "hook_z" | "result" | "attn.hook_result" | "hook_result" | "ln1_post_scale" | "ln1_post.hook_scale" | "ln1_post_normalized" | "ln1_post.hook_normalized" | "attn_out" | "hook_attn_out" | "resid_mid" | "hook_resid_mid" | "ln2_scale" | "ln2.hook_scale" | "ln2_normalized" | "ln2.hook_normalized" | "mlp_pre" | "mlp.hook_pre" | "hook_pre" | "mlp_pre_linear" | "mlp.hook_pre_linear" | "hook_pre_linear" | "mlp_post" | "mlp.hook_post" | "hook_post" | "ln2_post_scale" | "ln2_post.hook_scale" | "ln2_post_normalized" | "ln2_post.hook_normalized" | "mlp_out" | "hook_mlp_out" | "resid_post" | "hook_resid_post" | null;
+  positions?: "each" | "all" | null;
   neurons?: number[][] | null;
   method?: "exact" | "attribution" | "both" | null;
 }

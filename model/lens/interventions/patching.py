@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args
 
 import torch
 from torch import Tensor
@@ -24,6 +24,7 @@ ALL = -1  # in place of a position
 
 # How a site is patched: by running the model for each activation, or approximately, or both.
 SiteMethod = Literal["exact", "attribution", "both"]
+Positions = Literal["each", "all"]
 
 Difference = TypeVar("Difference", float, Tensor, float | None, Tensor | None)
 
@@ -261,9 +262,7 @@ def patch(
         "Patch every activation of this site separately, instead of heads and the residual stream. Names are those of "
         "TransformerLens, with or without its prefixes.",
     ] = None,
-    positions: Annotated[
-        Literal["each", "all"], "Patch each position of the site separately, or all at once."
-    ] = "each",
+    positions: Annotated[Positions, "Patch each position of the site separately, or all at once."] = "each",
     neurons: Annotated[
         Sequence[tuple[int, int]] | None, Reads.NEURONS, "The MLP neurons to patch, each as `[layer, neuron]`."
     ] = None,
@@ -300,7 +299,7 @@ def patch(
             wrong=run.wrong,
             direction=direction,
             metric=metric,
-            each_position=positions == "each",
+            positions=positions,
             neurons=neurons,
             exact=method != "attribution",
             estimate=method != "exact",
@@ -331,7 +330,7 @@ def patch_site(
     answer: str | int | None = None,
     wrong: str | int | None = None,
     direction: Direction = "denoise",
-    each_position: bool = True,
+    positions: Positions = "each",
     neurons: Sequence[tuple[int, int]] | None = None,
     exact: bool = True,
     estimate: bool = False,
@@ -343,9 +342,12 @@ def patch_site(
     A site whose name has a layer, such as ``blocks.3.attn.hook_z``, means that layer alone.
 
     ``exact`` runs the model again for each activation; ``estimate`` approximates all of them by attribution patching.
-    With ``each_position`` one position at a time is patched, otherwise all at once. One MLP neuron at a time is patched
-    exactly only where ``neurons`` names it, as ``(layer, neuron)``. Raises ``InputError``, also for an unknown site.
+    ``positions`` are patched one at a time ("each"), or "all" at once. One MLP neuron at a time is patched exactly only
+    where ``neurons`` names it, as ``(layer, neuron)``. Raises ``InputError``, also for an unknown site.
     """
+    if positions not in get_args(Positions):
+        raise InvalidValue("positions", positions, "'each' or 'all'")
+    each_position = positions == "each"
     found, layer = find_site(clean.config, site)
     check_neurons(clean.config, found, neurons, exact)
     run = patch_run(clean, corrupted, answer=answer, wrong=wrong, direction=direction, metric=metric)

@@ -171,7 +171,7 @@ def test_patching_a_site_equals_the_library(server: Server, tiny: LoadedModel, m
             answer=ids["a"],
             wrong=ids["b"],
             site=site,
-            each_position=positions == "each",
+            positions=positions,
             neurons=[(0, 5), (2, 1)] if more else None,
             exact=method != "attribution",
             estimate=method != "exact",

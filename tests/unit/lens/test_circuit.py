@@ -54,7 +54,7 @@ def test_heads_chosen_by_attribution_patching(monkeypatch: pytest.MonkeyPatch) -
     rows = [{"prompt": text.format(" Lily"), "corrupted": text.format(" Mia"), "answer": " Lily", "wrong": " Mia"}]
     options = {"direction": "noise", "answer": " Lily", "wrong": " Mia"}
     texts = [row[name] for row in rows for name in ("prompt", "corrupted")]
-    sites = loaded.patch_site(*texts, "z", each_position=False, estimate=True, **options)  # type: ignore[arg-type]
+    sites = loaded.patch_site(*texts, "z", positions="all", estimate=True, **options)  # type: ignore[arg-type]
     assert sites.exact is not None and sites.estimate is not None
     monkeypatch.setattr(module, "MAX_HEADS", 12)
     estimated = (1 - sites.estimate).abs().flatten().topk(12).indices.tolist()

@@ -8,7 +8,8 @@ import torch
 
 import model
 from helpers.files import ROOT
-from model import LoadedModel
+from helpers.models import tiny_model
+from model import InputError, LoadedModel
 from model.lens.interventions.patching import patch_site
 from model.lens.text_pass import TextPass
 
@@ -39,8 +40,26 @@ def test_names_are_carried_by_the_heads_that_copy_them(stories: LoadedModel) -> 
     for row in SETS["names"][::4]:
         texts = [TextPass(stories.gpt, encode(row[name])) for name in ("prompt", "corrupted")]
         given: dict[str, Any] = {name: encode(row[name])[0] for name in ("answer", "wrong")}
-        found = patch_site(*texts, **given, site="z", each_position=False)
+        found = patch_site(*texts, **given, site="z", positions="all")
         assert found.clean > 0 > found.corrupted and found.exact is not None
         restored.append(found.exact)
     best = torch.stack(restored).mean(0).flatten().argsort(descending=True)[:3].tolist()
     assert {divmod(int(index), 8) for index in best} == {(6, 0), (7, 6), (5, 6)}
+
+
+def test_rows_of_one_template_are_averaged_position_by_position() -> None:
+    loaded = tiny_model()
+    rows = [
+        {"prompt": "To be", "corrupted": "No be", "answer": "a", "wrong": "b"},
+        {"prompt": "or it", "corrupted": "or be", "answer": "c", "wrong": "d"},
+    ]
+    found = loaded.over_prompts("patch_site", rows, site="z", positions="each")
+    each = [
+        loaded.patch_site(row["prompt"], row["corrupted"], "z", answer=row["answer"], wrong=row["wrong"])
+        for row in rows
+    ]
+    assert found.mean["exact"].shape == each[0].exact.shape
+    assert torch.allclose(found.mean["exact"].float(), torch.stack([one.exact for one in each]).mean(0), atol=1e-5)
+    rows[1] |= {"prompt": "or it is", "corrupted": "or be is"}
+    with pytest.raises(InputError, match="a number for each token, and they differ in length"):
+        loaded.over_prompts("patch_site", rows, site="z", positions="each")

@@ -154,7 +154,7 @@ def test_site_patching_equals_transformers_with_hooks(
             wrong=WRONG,
             site=site,
             direction=direction,
-            each_position=each_position,
+            positions="each" if each_position else "all",
             neurons=neurons,
             estimate=True,
         )
@@ -246,7 +246,7 @@ def test_sites_are_found_by_their_names() -> None:
 
 
 def test_a_name_with_a_layer_means_that_layer(tiny: LoadedModel) -> None:
-    given: dict[str, Any] = {"answer": ANSWER, "wrong": WRONG, "each_position": False, "estimate": True}
+    given: dict[str, Any] = {"answer": ANSWER, "wrong": WRONG, "positions": "all", "estimate": True}
     whole, one = (patch_site(*texts(tiny), site=site, **given) for site in ("z", "blocks.1.attn.hook_z"))
     assert one.exact is not None and whole.exact is not None and one.axes == whole.axes
     assert one.estimate is not None and whole.estimate is not None
@@ -254,7 +254,7 @@ def test_a_name_with_a_layer_means_that_layer(tiny: LoadedModel) -> None:
 
 
 def test_a_metric_of_ones_own(tiny: LoadedModel) -> None:
-    given: dict[str, Any] = {"site": "z", "each_position": False, "estimate": True}
+    given: dict[str, Any] = {"site": "z", "positions": "all", "estimate": True}
     plain = patch_site(*texts(tiny), answer=ANSWER, wrong=WRONG, **given)
     own = patch_site(*texts(tiny), metric=lambda logits: logits[0, -1, ANSWER] - logits[0, -1, WRONG], **given)
     for ours, theirs in ((own.exact, plain.exact), (own.estimate, plain.estimate)):
@@ -282,7 +282,7 @@ def test_bad_neurons_are_refused(tiny: LoadedModel) -> None:
         patch_site(*texts(tiny), **given, site="z", neurons=[(0, 0)])
     with pytest.raises(InputError, match="a neuron below 96, found 'layer 0, neuron 96'"):
         patch_site(*texts(tiny), **given, site="mlp_post", neurons=[(0, 96)])
-    every = patch_site(*texts(tiny), **given, site="mlp_post", each_position=False, exact=False, estimate=True)
+    every = patch_site(*texts(tiny), **given, site="mlp_post", positions="all", exact=False, estimate=True)
     assert every.exact is None and every.estimate is not None and every.estimate.shape == (N_LAYER, 96)
     assert every.correlation is None
 
@@ -293,7 +293,7 @@ def test_masked_head_has_no_effect(tiny: LoadedModel) -> None:
     pair = [TextPass(tiny.gpt, ids, mask) for ids in (CLEAN, CORRUPTED)]
     for site in ("z", "v"):
         found = patch_site(
-            *pair, answer=ANSWER, wrong=WRONG, site=site, each_position=False, estimate=True, progress=fractions.append
+            *pair, answer=ANSWER, wrong=WRONG, site=site, positions="all", estimate=True, progress=fractions.append
         )
         plain = torch.tensor(found.corrupted)
         assert found.exact is not None and max_difference(found.raw["exact"][0, 1], plain) < 5e-6  # the head is removed

@@ -70,7 +70,7 @@ function methodOf(route, { per_token: _, corrupted_tokens, other_tokens, earlier
 
 /** The arguments of `patch_site`. @param {Fields} fields of `/v1/lens/patch` */
 function siteOptions({ positions, method, heads: _heads, grid: _grid, ...options }) {
-  if (positions === "all") options.each_position = false;
+  if (positions === "all") options.positions = "all";
   if (method === "attribution") options.exact = false;
   if (method && method !== "exact") options.estimate = true;
   return options;
