@@ -336,7 +336,7 @@ def test_every_activation_of_a_site_is_drawn_with_its_token() -> None:
 
 
 def test_a_single_layer_and_some_neurons_keep_their_numbers() -> None:
-    loaded, given = tiny_model(), {"answer": "a", "wrong": "b", "each_position": False}
+    loaded, given = tiny_model(), {"answer": "a", "wrong": "b", "positions": "all"}
     one = loaded.patch_site("To be", "No be", "blocks.1.attn.hook_z", **given)  # type: ignore[arg-type]
     assert "<tr><th>L1</th>" in one._repr_html_() and "<tr><th>L0</th>" not in one._repr_html_()
     some = loaded.patch_site("To be", "No be", "mlp_post", neurons=[(1, 7), (0, 3)], **given)  # type: ignore[arg-type]
@@ -383,7 +383,7 @@ def test_a_change_in_place_leaves_what_was_computed_before() -> None:
 
 def test_what_repr_says() -> None:
     loaded = tiny_model()
-    shown = repr(loaded.patch_site("To be", "No be", "z", answer="a", wrong="b", estimate=True, each_position=False))
+    shown = repr(loaded.patch_site("To be", "No be", "z", answer="a", wrong="b", estimate=True, positions="all"))
     token = loaded.parse_token("a")
     assert f"answer: a ({token})" in shown and "correlation: " in shown and "exact: tensor (2, 2)" in shown
     assert "null" not in repr(loaded.knockout("To be")) and "reference: None" in repr(loaded.knockout("To be"))
