@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 from helpers import also_slow
 from helpers.page import choose_model, expect_drawn, module, open_head, text, two_frames, write
+from helpers.serve_once import ROOT
 from helpers.server import Server, save_tiny
 
 pytestmark = pytest.mark.gradio
@@ -142,3 +143,30 @@ def test_finished_lines_of_a_growing_text_stay_where_they_are(browser: Any, serv
         assert found["n_blocks"] > 10
         assert found["blocked"] == found["flowing"] == found["dissolved"]
         assert found["left"] == 0
+
+
+@pytest.mark.parametrize(("width", "height", "lines"), [(1440, 900, 2), (1024, 768, 3)])
+def test_each_part_follows_the_one_above_it(
+    browser: Any, launch: Callable[..., Server], width: int, height: int, lines: int
+) -> None:
+    """Without a scroll or an overlap, also for a model with steps, whose slider stands above the field."""
+    server = launch(*(ROOT / "checkpoints" / name for name in ("stories-bpe", "two-layer-steps")))
+    for query in ("", "?model=two-layer-steps"):
+        page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
+        page.add_init_script('localStorage["headscope-details"] = ""')
+        page.goto(server.url + query)
+        expect(page.locator(".hs-thread-strong").first).to_be_attached()
+        expect(page.locator(".hs-birth")).to_be_visible(visible=bool(query))
+        names = (".hs-stage-say", ".hs-verdict .hs-stage-actions", ".hs-field-heading", ".hs-kinds", ".hs-next-words")
+        names += (".hs-all-heads", ".hs-card-matrix", ".hs-card-words")
+        boxes = [page.locator(name).bounding_box() for name in names]
+        say, actions, heading, kinds, words, field, matrix, card = boxes
+        slider = 88 if query else 0
+        assert actions["y"] == say["y"] + lines * 30 + 16 and actions["height"] == 48
+        assert heading["y"] == actions["y"] + 48 + slider + 16
+        assert field["y"] == matrix["y"] == heading["y"] + 24 + 8
+        assert kinds["x"] + kinds["width"] <= words["x"] == card["x"]
+        assert card["y"] >= words["y"] + words["height"]
+        assert matrix["x"] + matrix["width"] <= words["x"]
+        assert page.evaluate("document.documentElement.scrollHeight") <= height
+        page.close()

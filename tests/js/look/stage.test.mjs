@@ -122,6 +122,16 @@ test("a field may be lower than wide", () => {
   assert.deepEqual([width, height], [61, 43]);
 });
 
+test("what is written on a tile leaves its picture free", () => {
+  const labels = [
+    [4, 2, 398],
+    [8, 8, 398],
+    [8, 8, 254],
+    [16, 30, 398],
+  ].map(([n_head, n_layer, most]) => fieldLayout({ n_layer, n_head }, 520, most).label);
+  assert.deepEqual(labels, ["role", "name", "name", "none"]);
+});
+
 test("30 layers of 16 heads keep the field's size, with flat tiles", () => {
   const { width, height, gap } = fieldLayout({ n_layer: 30, n_head: 16 }, 520);
   assert.ok(16 * (width + gap) > 490 && 30 * (height + gap) > 450);

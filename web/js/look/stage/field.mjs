@@ -8,7 +8,7 @@ import { groupOf } from "../../lib/heads.mjs";
 const MAX_TILE = 128; // CSS pixels: a model with few heads does not get huge tiles
 const [WIDE_GAP, GAP] = [8, 4]; // CSS pixels between tiles of at least LARGE and MIDDLE; still less between others
 const [LARGE, MIDDLE] = [64, 32];
-const [MIN_ROLE, MIN_NAME] = [56, 36]; // CSS pixels of a tile's width and height in which its role and its name fit
+const [MIN_ROLE, MIN_NAME] = [72, 28]; // CSS pixels of a tile's height from which role and name leave its picture free
 
 /**
  * @typedef {object} Layout
@@ -32,7 +32,7 @@ export function fieldLayout({ n_layer, n_head, n_kv_head = n_head }, side, most 
   const gap = tile(WIDE_GAP) >= LARGE ? WIDE_GAP : tile(GAP) >= MIDDLE ? GAP : 2;
   const width = Math.floor(tile(gap));
   const height = Math.max(4, Math.min(width, Math.floor((most - (n_layer - 1) * gap) / n_layer)));
-  const label = width >= MIN_ROLE && height >= MIN_NAME ? "role" : height >= MIN_NAME ? "name" : "none";
+  const label = height >= MIN_ROLE ? "role" : height >= MIN_NAME ? "name" : "none";
   return { width, height, gap, group, label };
 }
 

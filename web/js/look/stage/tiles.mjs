@@ -140,6 +140,7 @@ export class Tiles {
       const { button } = tile;
       button.dataset.kind = kind;
       button.classList.toggle("hs-matters", isStrong);
+      button.classList.toggle("hs-against", isStrong && gain < 0);
       button.classList.toggle("hs-cut", isCut);
       button.classList.toggle("hs-open-tile", isSamePicture(head, store.open));
       setText(tile.role, isCut ? "off" : !isStrong ? "" : gain < 0 ? "against" : SHORT[kind]);
