@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
 
+import torch
 from torch import Tensor
 
 from .config import GPTConfig
@@ -168,19 +169,36 @@ def check_takes_two(hook: Hook) -> None:
 
 
 class Cache(dict[str, Tensor]):
-    """Activations by the full names of their points; any name that means one of them finds it, see ``matching``."""
+    """Activations by the full names of their points; other names of them, see ``matching``, find them too.
+
+    ``cache["z", 3]`` is that of layer 3, and -1 the last layer. Of a point that was kept in every layer, ``cache["z"]``
+    has all of them, ``(n_layer, B, T, ...)``.
+    """
 
     def __init__(self, config: GPTConfig, found: Mapping[str, Tensor] | None = None) -> None:
         super().__init__(found or {})
         self.config = config
 
-    def __missing__(self, name: str) -> Tensor:
-        """Raises ``InputError`` for a name that means no activation in the cache, or several of them."""
+    def __getitem__(self, name: str | tuple[str, int]) -> Tensor:
+        """Raises ``InputError`` for a name that means no activation in the cache, or several that are not one point
+        in every layer.
+        """
+        if isinstance(name, str) and name in self:
+            return super().__getitem__(name)
+        asked = name
+        if isinstance(name, tuple) and len(name) == 2:
+            point, layer = name
+            layer = layer + self.config.n_layer if isinstance(layer, int) and layer < 0 else layer
+            name = f"blocks.{layer}.{IN_WORDS.get(point, point)}"
         found = [point for point in matching(self.config, name) if point in self] if isinstance(name, str) else []
         if len(found) == 1:
-            return self[found[0]]
-        kept = f"one of {first_names(found or list(self))}" if self else "a name that was in names: none was"
-        raise InvalidValue("cache", name, f"{kept}{', which it all means' if found else ''}")
+            return super().__getitem__(found[0])
+        if len(found) == self.config.n_layer and len({short_names(point) for point in found}) == 1:
+            return torch.stack([super(Cache, self).__getitem__(point) for point in found])
+        if found:
+            raise InputError("cache", f"{asked!r} means several activations in the cache: {first_names(found)}.")
+        kept = f"one of {first_names(list(self))}" if self else "a name that was in names: none was"
+        raise InvalidValue("cache", asked, kept)
 
 
 def first_names(names: list[str]) -> str:

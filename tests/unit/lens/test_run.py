@@ -418,13 +418,20 @@ def test_a_cache_finds_an_activation_by_any_name_that_means_it() -> None:
     assert cache["blocks.2.resid_post"] is cache["blocks.2.hook_resid_post"]
     alone = loaded.activations("To be", "z", layers=[2])
     assert alone["z"] is alone["blocks.2.attn.hook_z"]
+    assert cache["z", 1] is cache["blocks.1.attn.hook_z"] and cache["resid_post", -1] is cache["blocks.2.resid_post"]
+    stacked = cache["resid_post"]
+    assert stacked.shape == (3, 1, 5, 16) and torch.equal(stacked[1], cache["resid_post", 1])
     for name, named in (
-        ("resid_post", "one of blocks.0.hook_resid_post, blocks.1.hook_resid_post, .* all means, found 'resid_post'"),
+        ("*", r"'\*' means several activations in the cache: blocks.0.hook_resid_post, .*"),
+        (("z", 2), r"one of blocks.0.hook_resid_post, .* found \('z', 2\)"),
         ("blocks.2.z", "one of blocks.0.hook_resid_post, blocks.1.attn.hook_z, .* found 'blocks.2.z'"),
         ("nothing", "one of blocks.0.hook_resid_post, .* found 'nothing'"),
     ):
         with pytest.raises(InputError, match=named):
             cache[name]
+    some = loaded.run("To be", names=["blocks.0.z", "blocks.2.z"]).cache
+    with pytest.raises(InputError, match="'z' means several activations in the cache: blocks.0.attn.hook_z, blocks.2"):
+        some["z"]
     with pytest.raises(InputError, match="cache must be a name that was in names: none was, found 'z'"):
         loaded.run("To be").cache["z"]
 
