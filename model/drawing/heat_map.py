@@ -2,6 +2,7 @@
 
 import html
 import math
+import re
 from collections.abc import Sequence
 from itertools import groupby, product
 from typing import Any, NamedTuple
@@ -9,6 +10,8 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 MAX_CELLS = 4_000  # of one table
+TINY = 1e-4
+MAX_UNBROKEN = 24  # characters of a cell that stay in one line
 N_LARGEST = 20  # of the numbers of a larger one
 RISE, FALL = "210, 90, 40", "40, 110, 220"  # above and below zero
 
@@ -81,6 +84,10 @@ def decimals(values: Sequence[float]) -> int:
 
 
 def in_digits(value: float, places: int | None = None) -> str:
+    """A number with so many decimals; with three digits of its own without them, or as a power of ten if it is tiny."""
+    if places is None and 0 < abs(value) < TINY:
+        digits, power = f"{value:.1e}".split("e")
+        return f"{digits}e{int(power)}"
     shown = f"{value:.{decimals([value]) if places is None else places}f}"
     return shown[1:] if shown.startswith("-") and not shown.strip("-0.") else shown  # no minus in front of zero
 
@@ -150,7 +157,8 @@ def draw_vectors(parts: Sequence[Part], texts: Sequence[str]) -> str:
 def table(about: Part, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
     head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
     body = "".join(f"<tr><th>{html.escape(name)}</th>{''.join(row)}</tr>" for name, row in rows)
-    caption = f"<b>{html.escape(about.name)}</b> {html.escape(about.help)}" if about.name else ""
+    help = re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(about.help))
+    caption = f"<b>{html.escape(about.name)}</b> {help}" if about.name else ""
     caption = f"<div style='max-width: 40em'>{caption}</div>"
     return f"<div style='{BOX}'>{caption}<table><tr><th></th>{head}</tr>{body}</table></div>"
 
@@ -162,8 +170,10 @@ def cells(values: Sequence[Any]) -> list[str]:
 
     def cell(value: Any) -> str:
         if not isinstance(value, float):
-            style = " style='text-align: right'" if isinstance(value, int) else ""
-            return f"<td{style}>{html.escape(str('' if value is None else value))}</td>"
+            text = str("" if value is None else value)
+            in_words = " style='white-space: nowrap'" if " " in text and len(text) <= MAX_UNBROKEN else ""
+            style = " style='text-align: right'" if isinstance(value, int) else in_words
+            return f"<td{style}>{html.escape(text)}</td>"
         if not math.isfinite(value):
             return f"<td style='text-align: right'>{value}</td>"
         colour = f"rgba({RISE if value > 0 else FALL}, {0.7 * abs(value) / most:.2f})"

@@ -132,7 +132,9 @@ class Answer:
         """The same answer, in whose ``content`` tokens have texts as well as ids, and which names its precision."""
         given = {name: part for name, part in vars(self).items() if isinstance(part, Answer)}
         parts = {name: part.given_by(tokenizer, text_ids, precision) for name, part in given.items()}
-        return replace(self, tokenizer=tokenizer, text_ids=tuple(text_ids), precision=precision, **parts)
+        return replace(
+            self, tokenizer=tokenizer, text_ids=tuple(text_ids) or self.text_ids, precision=precision, **parts
+        )
 
     def __repr__(self) -> str:
         """The fields, one a line: numbers as they are, and of anything longer its shape or its beginning."""
@@ -292,6 +294,10 @@ def in_one_line(value: Any) -> str:
         return f"tensor {tuple(value.shape)}" if value.numel() > 1 else repr(value.tolist())
     if isinstance(value, Answer):
         return type(value).__name__
+    if isinstance(value, Token):
+        return repr(value.text)
+    if hasattr(value, "_asdict"):
+        return in_one_line(value._asdict())
     if isinstance(value, Mapping):
         shown = "{" + ", ".join(f"{key}: {in_one_line(each)}" for key, each in value.items()) + "}"
         return shown if len(shown) <= MAX_WIDTH else f"{{{', '.join(map(str, value))}}}"[:MAX_WIDTH]
@@ -301,6 +307,9 @@ def in_one_line(value: Any) -> str:
         return f"{value:.6g}"
     if isinstance(value, list | tuple) and len(value) > MAX_ITEMS:
         return f"{len(value):,} items"
+    if isinstance(value, list) and any(isinstance(each, Mapping | Token) for each in value):
+        shown = f"[{', '.join(map(in_one_line, value))}]"
+        return shown if len(shown) <= MAX_WIDTH else f"{shown[:MAX_WIDTH]} ..."
     return shorten(value, MAX_WIDTH)
 
 

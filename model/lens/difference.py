@@ -100,7 +100,8 @@ def difference(
     one, two = TokenizedText(read.ids, lens.tokenizer), TokenizedText(compared.ids, second.tokenizer)
     pieces = align_tokenized(one, two).pieces
     answer = attention_difference(read, compared, pieces=pieces, progress=progress)
-    return replace(answer, other_model=second.name, other_tokens=text_tokens(second.tokenizer, compared.ids))
+    other_tokens = text_tokens(second.tokenizer, compared.ids)
+    return replace(answer, text_ids=tuple(read.ids), other_model=second.name, other_tokens=other_tokens)
 
 
 @torch.no_grad()

@@ -72,7 +72,8 @@ class LogitLens(Answer):
         yield Part("probability", self.probabilities[..., 0], READINGS)
         yield Part("kl", self.kl, READINGS, "KL(the model's prediction || this one), in nats.")
         yield Part("answer", self.answer, READINGS, "The probability of the token in question.")
-        yield Part("decided", self.decided, ("T",))
+        names = labels("n_layer + 1", len(self.ids), ())
+        yield Part("decided", [names[reading] for reading in self.decided.tolist()], ("T",))
 
     def content(self) -> LogitLensContent:
         tokens = {token["id"]: token for token in self.named(self.ids.unique().tolist())}

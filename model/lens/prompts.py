@@ -89,7 +89,9 @@ def head_sums(answer: Mapping[str, Any]) -> Numbers:
 def last_readings(answer: Mapping[str, Any]) -> Numbers:
     """What each layer would have predicted after the last token, and where that is decided."""
     last = [readings[-1] for readings in answer["layers"]]
-    return {name: [reading[name] for reading in last] for name in ("kl", "answer")} | {"decided": answer["decided"][-1]}
+    return {name: [reading[name] for reading in last] for name in ("kl", "answer")} | {
+        "decided": int(answer["decided"][-1])
+    }
 
 
 def patch_effects(answer: Mapping[str, Any]) -> Numbers:
@@ -155,9 +157,11 @@ class OverPrompts(Answer):
     @property
     def summary(self) -> str:
         left_out = left_out_in_words([row for row in self.rows if "error" in row], len(self.rows))
-        large = {name: mean for name, mean in self.mean.items() if mean.dim() and mean.numel()}
+        large = {name: mean for name, mean in self.mean.items() if mean.dim() and mean.numel() and name != "kl"}
         peaks = [f"{name} {self.peak(mean, *AXES.get(name, ('',) * mean.dim()))}" for name, mean in large.items()]
-        return f"The largest means over {self.n:,} rows: {'; '.join(peaks)}. {left_out}".strip()
+        single = [f"{name} {in_digits(float(mean))}" for name, mean in self.mean.items() if not mean.dim()]
+        found = [f"{'The largest means' if peaks else 'The means'} over {self.n:,} rows: {'; '.join(peaks or single)}."]
+        return " ".join([*found, *([left_out] if left_out else [])])
 
     def drawn(self) -> Iterator[Part]:
         """Each mean with its standard error, and what is a single number for each row."""
@@ -169,7 +173,7 @@ class OverPrompts(Answer):
             elif mean.numel():
                 yield Part(f"mean {name}", mean, axes)
                 yield Part(f"standard error of {name}", error, axes)
-        rows = [{name: each for name, each in row.items() if not np.ndim(each)} for row in self.rows]
+        rows = [{name: np.asarray(each).item() for name, each in row.items() if not np.ndim(each)} for row in self.rows]
         yield Part("rows", rows)
 
 

@@ -1,6 +1,6 @@
 """Circuits over tokens: what the weights of a head, or of two composed heads, do to the vocabulary."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Literal, NamedTuple, TypedDict
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..config import MAX_VOCAB_SIZE, GPTConfig, check_int
-from ..drawing.heat_map import in_digits
+from ..drawing.heat_map import Part, in_digits
 from ..errors import InputError, InvalidValue
 from ..gpt import GPT, Block
 from ..modules.head_tensors import Head
@@ -124,6 +124,11 @@ class CircuitSummary(Answer):
         value, score = in_digits(float(self.value[0])), in_digits(self.eigenvalue_score)
         said = "Attention to {} raises {} most" if self.circuit == "ov" else "The query {} attends to the key {} most"
         return f"{said.format(source, target)}: {value}. The eigenvalue score is {score}."
+
+    def drawn(self) -> Iterator[Part]:
+        for each in super().drawn():
+            is_complex = each.name == "eigenvalues"
+            yield each._replace(axes=("head_dim", ("real", "imaginary"))) if is_complex else each
 
     @property
     @sent

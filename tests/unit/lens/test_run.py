@@ -11,7 +11,6 @@ from torch import Tensor, nn
 import model
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError, LoadedModel
-from model.drawing.heat_map import Part, draw, in_digits
 from model.points import points
 
 ROWS = [prompt_ids(n, seed=n) for n in (9, 4, 1, 7)]
@@ -352,20 +351,6 @@ def test_tokens_are_drawn_as_texts_and_pairs_as_rows() -> None:
     assert f"<td>{source}</td><td>{target}</td>" in html.replace("·", " ").replace("↵", "\n")
 
 
-def test_a_table_has_one_number_of_decimals() -> None:
-    part = Part("heads", torch.tensor([[0.67, -9.29e-05], [0.1, float("nan")]]), ("n_layer", "n_head"))
-    html = draw("Answer", "", [part])
-    assert all(f">{shown}</td>" in html for shown in ("0.670", "0.000", "0.100", "nan"))
-    assert in_digits(-1234.5) == "-1234.50" and in_digits(0.0000123) == "0.0000123"
-
-
-def test_what_is_too_large_for_a_table_shows_its_largest_numbers() -> None:
-    values = torch.zeros(8, 1_000, 2)
-    values[3, 17, 1] = -5
-    html = draw("Answer", "", [Part("exact", values, ("layer", "neuron", "position"))], ["a", " b"])
-    assert "the largest of 16,000" in html and "<td>L3 N17 ·b</td>" in html and html.count("<tr>") == 21
-
-
 def test_an_answer_writes_a_file(tmp_path: Path) -> None:
     found = tiny_model().knockout("To &be")
     found.to_html(tmp_path / "answer.html")
@@ -399,15 +384,6 @@ def test_a_wrong_name_of_a_point_is_told_apart() -> None:
     ):
         with pytest.raises(InputError, match=said):
             loaded.run("To be", hooks={name: lambda x, name: x})
-
-
-def test_tables_show_the_tokens() -> None:
-    loaded = tiny_model()
-    readings = loaded.logit_lens("To be")
-    words = [loaded.tokenizer.decode([token_id]) for token_id in readings.ids[-1, :, 0].tolist()]
-    html = readings._repr_html_()
-    assert "most probable" in html and all(f"<td>{word}</td>" in html for word in words if word.isalnum())
-    assert "<th>T</th><th>o</th>" in loaded.patch("To be", "No be")._repr_html_()
 
 
 def test_a_cache_finds_an_activation_by_any_name_that_means_it() -> None:
