@@ -153,10 +153,10 @@ def printed(notebooks: dict[str, Any]) -> dict[str, str]:
     return run(notebooks)
 
 
-def run(notebooks: dict[str, Any]) -> dict[str, str]:
-    """What each of the notebooks prints."""
+def run(notebooks: dict[str, Any], folder: Path = ROOT) -> dict[str, str]:
+    """What each of the notebooks prints in ``folder``."""
     command = [sys.executable, "-I", "-c", RUN]  # isolated: nothing of the repository can be imported
-    ran = subprocess.run(command, input=json.dumps(notebooks), cwd=ROOT, capture_output=True, text=True)
+    ran = subprocess.run(command, input=json.dumps(notebooks), cwd=folder, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]
     found: dict[str, str] = json.loads(ran.stdout.splitlines()[-1])
     return found
@@ -269,7 +269,7 @@ def test_rows_are_named_after_the_visitor_s_words(
     name: str, notebooks: dict[str, Any], printed: dict[str, str], notebook_server: Server
 ) -> None:
     shown = post(notebook_server, name, name)
-    assert f"sentence = {SENTENCE!r}\nwords = {shown['words']!r}\n" in notebooks[name]["cells"][2]["source"]
+    assert f"sentence = {SENTENCE!r}\nwords = {shown['words']!r}\n" in notebooks[name]["cells"][-2]["source"]
     assert printed[name].startswith(f"{SENTENCE}\n")
     for title, path in TABLES[name].items():
         if len(at(shown, path)) == len(shown["words"]):
@@ -305,6 +305,25 @@ def test_without_a_muted_head_nothing_is_printed_twice(notebook_server: Server) 
     notebook = httpx.post(f"{notebook_server.url}/learn/notebooks/induction.ipynb", json=body, timeout=60).json()
     text = run({"induction": notebook})["induction"]
     assert text.count("loss of the repetition") == 1
+
+
+@pytest.mark.slow
+def test_notebooks_fetch_the_model_that_they_lack(
+    notebooks: dict[str, Any], printed: dict[str, str], tmp_path: Path
+) -> None:
+    of_models = {name: notebooks[name] for name in ("whole-model", "induction")}
+    assert run(of_models, tmp_path) == {name: printed[name] for name in of_models}
+    (tmp_path / "checkpoints" / "two-layer-steps" / "config.json").write_text("{}")
+    with pytest.raises(AssertionError, match="config.json has the SHA-256"):
+        run(of_models, tmp_path)
+
+
+def test_only_files_of_the_repository_s_models_are_sent(notebook_server: Server) -> None:
+    url = f"{notebook_server.url}/learn/models"
+    sent = httpx.get(f"{url}/two-layer-steps/config.json")
+    assert sent.content == (ROOT / "checkpoints" / "two-layer-steps" / "config.json").read_bytes()
+    for path in ("own/config.json", "two-layer-steps/training.json", "two-layer-steps/%2e%2e/SHA256SUMS", "SHA256SUMS"):
+        assert httpx.get(f"{url}/{path}").status_code == 404, path
 
 
 def test_refused_inputs_have_no_notebook(notebook_server: Server) -> None:

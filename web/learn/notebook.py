@@ -2,9 +2,11 @@
 
 A notebook has four cells: a title, the definitions, the inputs, and the body of the rung's function in
 ``notebook_cells.py``. The definitions are copied from the files with everything from ``model`` that they use.
+Before them, a cell fetches the model, if the rung reads one of those that come with Headscope.
 """
 
 import ast
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -23,6 +25,7 @@ from model.checkpoint.folder_format import SNAPSHOTS
 from model.ladder.terms import seeded
 
 from ..serving.snapshots import Snapshots
+from ..settings import CHECKPOINTS
 from . import notebook_cells
 from .block import BlockRequest, loss_ladder, make_block
 from .induction import InductionRequest
@@ -145,6 +148,40 @@ def folder_of(snapshots: Snapshots, name: str, step: int | None = None) -> Input
     return {"folder": f"checkpoints/{Path(snapshots.served.sources[name]).name}", "file": file}
 
 
+# ---- The models that come with Headscope -----------------------------------------------------------------------------
+
+
+@cache
+def published_hashes() -> dict[str, str]:
+    """The SHA-256 of each file of the repository's models, by its path in ``checkpoints/``."""
+    sums = CHECKPOINTS / "SHA256SUMS"  # which the wheel, as the models themselves, is without
+    lines = sums.read_text(encoding="utf-8").splitlines() if sums.is_file() else []
+    return {path: sha256 for sha256, path in map(str.split, lines)}
+
+
+def published_file(path: str) -> Path | None:
+    """A file of the repository's models; None for any other, and for one that an operator has replaced."""
+    sha256, file = published_hashes().get(path), CHECKPOINTS / path
+    if sha256 is None or not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
+        return None
+    return file
+
+
+def files_to_fetch(snapshots: Snapshots, given: Inputs) -> dict[str, str]:
+    """The hashes of the files that a notebook with these inputs reads, by their paths in its folder.
+
+    Empty unless these files come with the repository.
+    """
+    steps: Any = given.get("steps", {})
+    name = Path(str(given["folder"])).name
+    used = dict.fromkeys(["config.json", "tokenizer.json", str(given["file"]), *steps.values()])
+    folders = [Path(source).resolve() for source in snapshots.served.sources.values()]
+    is_own = any(folder.name == name and folder != CHECKPOINTS / name for folder in folders)
+    if is_own or any(published_file(f"{name}/{file}") is None for file in used):
+        return {}
+    return {file: published_hashes()[f"{name}/{file}"] for file in used}
+
+
 class Notebook(NamedTuple):
     """The title of a rung, the fields of a request for its notebook, its inputs, and what runs with them."""
 
@@ -156,7 +193,7 @@ class Notebook(NamedTuple):
     prints: str = "the numbers of the page to four decimal places"
 
 
-MODEL_PACKAGES = "safetensors, tokenizers and the folder of the model"
+MODEL_PACKAGES = "safetensors, tokenizers"
 NOTEBOOKS = {
     "tokens": Notebook("1. Text to tokens", TokensRequest, tokens, notebook_cells.tokens),
     "windows": Notebook("2. Windows and vectors", WindowsRequest, windows, notebook_cells.windows),
@@ -186,8 +223,8 @@ NOTEBOOKS = {
 }
 
 
-def make_notebook(name: str, snapshots: Snapshots, request: Any) -> dict[str, object]:
-    """The notebook of a rung as JSON. Raises ``InputError``."""
+def make_notebook(name: str, snapshots: Snapshots, request: Any, server: str) -> dict[str, object]:
+    """The notebook of a rung as JSON. It fetches what it reads from ``server``, an address. Raises ``InputError``."""
     title, _, inputs, run, needs, prints = NOTEBOOKS[name]
     if not isinstance(request, BigramRequest):
         check_sentence(request.sentence)
@@ -195,10 +232,16 @@ def make_notebook(name: str, snapshots: Snapshots, request: Any) -> dict[str, ob
     if sum(len(repr(value)) for value in given.values()) > 1_000_000:
         raise InputError("sentence", "These inputs are too large for a notebook.")
     told = inspect.getdoc(run) or ""
-    needed = " and ".join(["torch", needs] if needs else ["torch alone"])
+    fetched = files_to_fetch(snapshots, given) if needs else {}
+    model = "the model, which its first cell fetches" if fetched else f"the model in the folder {given.get('folder')}"
+    needed = f"torch, {needs} and {model}" if needs else "torch alone"
     text = f"# {title}\n\n{told} It needs {needed}, and prints {prints}."
-    setting = "\n".join(f"{key} = {literal(value)}" for key, value in given.items())
-    cells = [("markdown", text), ("code", definitions(run)), ("code", setting), ("code", body_of(run))]
+    cells = [("markdown", text), ("code", definitions(run)), ("code", settings(given)), ("code", body_of(run))]
+    if fetched:
+        fetch = notebook_cells.fetch_model
+        folder = str(given["folder"])
+        place = {"server": f"{server}learn/models/{Path(folder).name}", "folder": folder, "files": fetched}
+        cells.insert(1, ("code", "\n\n".join([definitions(fetch), settings(place), body_of(fetch)])))
     return {
         "nbformat": 4,
         "nbformat_minor": 5,
@@ -212,6 +255,10 @@ def make_notebook(name: str, snapshots: Snapshots, request: Any) -> dict[str, ob
             for i, (kind, source) in enumerate(cells)
         ],
     }
+
+
+def settings(given: Inputs) -> str:
+    return "\n".join(f"{key} = {literal(value)}" for key, value in given.items())
 
 
 def literal(value: object) -> str:

@@ -3,12 +3,17 @@
 The definitions that they use are copied from the ladder (see ``notebook.py``), except those that this file defines.
 """
 
+import hashlib
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import torch
 from safetensors.torch import load_file
@@ -117,6 +122,32 @@ def open_gpt2(folder: str, file: str) -> Any:
         ln_f=make_norm(stored["ln_f.weight"], stored["ln_f.bias"], config["eps"]),
         lm_head=make_linear(stored.get("lm_head.weight", stored["wte.weight"]), None),
     )
+
+
+def fetch_model(server: str, folder: str, files: dict[str, str]) -> None:
+    """Fetch the files that ``folder`` lacks from the server, and check the SHA-256 of all."""
+    for file, sha256 in files.items():
+        path = Path(folder, file)
+        if not path.exists():
+            key = os.environ.get("HEADSCOPE_KEY")  # only a server with a key asks for it
+            try:
+                with urlopen(
+                    Request(f"{server}/{file}", headers={"Authorization": f"Bearer {key}"} if key else {})
+                ) as got:
+                    data = got.read()
+            except HTTPError as error:
+                if error.code != 401:
+                    raise
+                raise PermissionError(
+                    f"{server} asks for a key. Run os.environ['HEADSCOPE_KEY'] = '...' with it, then this cell again."
+                ) from None
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        if found != sha256:
+            raise ValueError(
+                f"{path} has the SHA-256 {found}, but the model's file has {sha256}. Delete it and try again."
+            )
 
 
 def tokens(sentence: str, training_text: str, alphabet: str, merges: int, allow_end_of_text: bool) -> None:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import StreamingResponse
+from fastapi.responses import FileResponse, StreamingResponse
 from pydantic import ValidationError
 
 from model.errors import Busy, Closed, shorten
 
 from ..client import client_of
+from ..seams.gradio import address_of
 from ..services import Services
 from ..serving.engine_client import EngineLost
 from ..serving.fair_pool import FairPool
@@ -37,7 +38,10 @@ BIGRAM_SECONDS = 5  # that training a bigram model takes, about
 
 
 def learn_routes(services: Services) -> APIRouter:
-    """``GET /learn/sources/{name}.json``, and POST for ``bigram``, ``notebooks/{name}.ipynb`` and each lesson."""
+    """``GET /learn/sources/{name}.json`` and ``/learn/models/{path}``.
+
+    POST for ``bigram``, ``notebooks/{name}.ipynb`` and each lesson.
+    """
     router = APIRouter(prefix="/learn", include_in_schema=False)
     served = services.served
     bigrams = FairPool(MAX_BIGRAMS, MAX_WAITING_BIGRAMS, busy=partial(Busy, TOO_MANY_BIGRAMS, BIGRAM_SECONDS))
@@ -103,7 +107,18 @@ def learn_routes(services: Services) -> APIRouter:
         pool, snapshots, client = services.page_pool, services.snapshots, client_of(request)
         if isinstance(asked, BigramRequest):
             asked = await with_training_text(served, services.engines, asked, client)
-        return as_json(await pool.run(client, make_notebook, name, snapshots, asked))
+        address = address_of(request, request.scope.get("root_path", ""), f"/learn/notebooks/{name}.ipynb")
+        return as_json(await pool.run(client, make_notebook, name, snapshots, asked, address))
+
+    @router.get("/models/{path:path}")
+    async def get_model_file(path: str) -> Response:
+        """A file of a model of the repository; never one of an operator's own model."""
+        from .notebook import published_file
+
+        file = await asyncio.to_thread(published_file, path)
+        if file is None:
+            raise HTTPException(404, f"There is no file {shorten(path)} of a model that comes with Headscope.")
+        return FileResponse(file, media_type="application/octet-stream")
 
     @router.post("/{name}")
     async def post_lesson(name: str, settings: dict[str, Any], request: Request) -> Response:

@@ -81,9 +81,9 @@ def check_queue_every(seconds: float, demo: gr.Blocks) -> None:
     demo._queue.sleep_when_free = seconds
 
 
-def address_of(request: Request, root_path: str) -> str:
-    """The address at which a browser sees the page that it requests."""
-    return f"{get_root_url(request, '/', root_path)}/"
+def address_of(request: Request, root_path: str, route_path: str = "/") -> str:
+    """The address at which a browser sees the page, if ``route_path`` of it is requested."""
+    return f"{get_root_url(request, route_path, root_path)}/"
 
 
 def theme_address(demo: gr.Blocks) -> str:
