@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { RUNGS } from "../../../web/js/learn/main.mjs";
-import { aboutLosses, aboutRise, aboutRoles } from "../../../web/js/train/words.mjs";
+import { aboutLosses, aboutResult, aboutRise, aboutRoles, resultInNats } from "../../../web/js/train/words.mjs";
 
 /** All words of a rung's questions, hints and answers. @param {string} key */
 const questionsOf = (key) => {
@@ -34,6 +34,19 @@ test("the caption of the losses says which text each curve is measured on", () =
   }
 });
 
+test("the result of a training is told in chances, and in nats only beside the numbers", () => {
+  const end = /** @type {const} */ ({ kind: "end", loss: 0.6, bigram: 1.9, step: 300, seconds: 19, text: "" });
+  assert.equal(
+    aboutResult({ ...end, kept: 300, stopped: false }),
+    "In text that is new to it, the right character gets a chance of 55%: letter pairs alone give it 15%.",
+  );
+  assert.match(
+    aboutResult({ ...end, loss: 2.3, kept: 200, stopped: true }),
+    /^Stopped early\. .* 10%: letter pairs alone do better, with 15%\. The weights of step 200, .* are kept\.$/,
+  );
+  assert.match(resultInNats(end), /0\.600 nats per character, and the bigram model of 1\.900/);
+});
+
 test("nothing is promised about the roles of heads after so short a training", () => {
   assert.match(aboutRoles(0.3), /at least 0\.3, and three times .* may end before any head has a clear role/);
 });
@@ -46,7 +59,7 @@ test("a model is said to overfit only if its training loss falls while the held-
   const noise = aboutRise(at(10, 2, 1.9), at(20, 2.1, 2));
   assert.equal(
     noise,
-    "The held-out loss has risen since step 10 (2.000). The weights of step 10 are the ones that are kept.",
+    "The chance on held-out text has fallen since step 10 (14%). The weights of step 10 are the ones that are kept.",
   );
   assert.doesNotMatch(aboutRise(at(0, 4.2, null), at(20, 4.3, 4.1)), /overfits/);
 });

@@ -4,7 +4,7 @@
 import { thousands } from "../lib/numbers.mjs";
 import { make } from "../lib/dom.mjs";
 import { legend, TimeChart } from "./time_chart.mjs";
-import { aboutLosses, aboutRise, chance, clock, weights } from "./words.mjs";
+import { aboutLosses, aboutRise, chance, clock, resultInNats, weights } from "./words.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 import { fillTable, makeCell, makeTable } from "../widgets/table.mjs";
 
@@ -79,9 +79,7 @@ export class LossPanel {
       this.hint.textContent = aboutLosses(event);
     } else if (event.kind === "loss") this.#losses.push(event);
     else if (event.kind === "end") {
-      const { watched_tokens = 0, validation_tokens = 0 } = this.#start ?? {};
-      if (watched_tokens < validation_tokens)
-        this.hint.textContent += ` The kept weights, measured on the whole tenth: ${event.loss.toFixed(3)}.`;
+      this.hint.textContent += ` ${resultInNats(event)}`;
       return;
     } else return;
     this.#explain();
@@ -203,8 +201,6 @@ const pointsOf = (losses, name) =>
   losses.flatMap((row) =>
     row[name] === null ? [] : [/** @type {[number, number]} */ ([row.seconds, Math.exp(-row[name])])],
   );
-
-/** The chance of the right character, a geometric mean, that belongs to a loss. @param {number} loss */
 
 /** @param {LossEvent[]} losses @param {number} seconds */
 const nearest = (losses, seconds) =>

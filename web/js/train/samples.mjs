@@ -15,8 +15,9 @@ export class SamplePanel {
     /** @type {StepSlider<{ step: number, text: string }>} */
     this.slider = new StepSlider("Which sample", ({ text }) => (this.text.textContent = text));
     const top = make("div", { class: "hs-top" }, this.title, this.slider.words);
-    this.element = make("section", { class: "hs-panel ht-sample", "aria-label": "What it writes" }, top, this.text);
-    this.element.append(this.slider.range, this.before);
+    this.element = make("section", { class: "hs-panel ht-sample", "aria-label": "What it writes" }, top);
+    this.element.append(this.before, this.text);
+    this.element.append(this.slider.range);
   }
 
   reset() {
@@ -38,7 +39,7 @@ export class SamplePanel {
       this.slider.add({ step: event.kind === "end" ? event.kept : event.step, text: event.text });
     }
     if (event.kind === "end") {
-      this.before.replaceChildren(make("b", {}, "Its first sample: "), this.#first);
+      this.before.replaceChildren(make("b", {}, "Before it learned: "), this.#first);
       this.before.hidden = false;
     }
   }

@@ -6,36 +6,21 @@ import { address } from "../lib/http.mjs";
 import { HeadsPanel, ScoresPanel } from "./heads.mjs";
 import { LossPanel } from "./loss.mjs";
 import { SamplePanel } from "./samples.mjs";
-import { chance, clock, weights } from "./words.mjs";
+import { aboutResult, clock, weights } from "./words.mjs";
 import { copying } from "../widgets/copy.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 
-/** @import { EndEvent, StateEvent, TrainEvent } from "./types.js" */
+/** @import { StateEvent, TrainEvent } from "./types.js" */
 
 const TITLES = {
   waiting: "Waiting in the queue",
   starting: "Starting",
   writing: "Writing the text",
   training: "Learning",
-  finishing: "Measuring the loss on all of the held-out text",
+  finishing: "Testing it on all of the held-out text",
   done: "Trained",
   failed: "The training has ended",
 };
-
-/**
- * The result of a training, with both losses measured on the whole held-out tenth.
- * @param {EndEvent} end
- */
-function result({ loss, bigram, step, kept, stopped }) {
-  const which =
-    kept < step ? `The weights of step ${thousands(kept)}, which had the lowest held-out loss, are kept: ` : "";
-  const worse = loss > bigram ? ` A bigram model would do better (${bigram.toFixed(3)}).` : "";
-  const average = `a probability of ${chance(loss)} (geometric mean)`;
-  return (
-    `${which}${loss.toFixed(3)} nats per character on the whole held-out tenth${stopped ? ", stopped early" : ""}: ` +
-    `on average the model gives the right character ${average}.${worse}`
-  );
-}
 
 /** A request to a trained model under `/v1`, for a shell. @param {string} name @param {string} token */
 function callOf(name, token) {
@@ -146,7 +131,7 @@ export class Watch {
       case "end":
         this.bar.value = 1;
         this.detail.textContent = `${thousands(event.step)} steps in ${clock(event.seconds)}`;
-        this.says.textContent = result(event);
+        this.says.textContent = aboutResult(event);
         break;
     }
   }

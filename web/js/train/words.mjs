@@ -2,7 +2,7 @@
 
 import { thousands } from "../lib/numbers.mjs";
 
-/** @import { LossEvent, Size } from "./types.js" */
+/** @import { EndEvent, LossEvent, Size } from "./types.js" */
 
 /** @param {number} bytes */
 export const megabytes = (bytes) => (bytes < 1e5 ? `${thousands(bytes)} bytes` : `${(bytes / 1e6).toFixed(1)} MB`);
@@ -46,6 +46,19 @@ export function aboutLosses({ watched_tokens, validation_tokens }) {
   );
 }
 
+/** The result of a training on the whole held-out tenth, in chances. @param {EndEvent} end */
+export function aboutResult({ loss, bigram, step, kept, stopped }) {
+  const early = stopped ? "Stopped early. " : "";
+  const pairs = `letter pairs alone ${loss > bigram ? "do better, with" : "give it"} ${chance(bigram)}`;
+  const which = kept < step ? ` The weights of step ${thousands(kept)}, which did best, are kept.` : "";
+  return `${early}In text that is new to it, the right character gets a chance of ${chance(loss)}: ${pairs}.${which}`;
+}
+
+/** The same in nats. @param {Pick<EndEvent, "loss" | "bigram">} end */
+export const resultInNats = ({ loss, bigram }) =>
+  `On the whole held-out tenth, the kept weights have a loss of ${loss.toFixed(3)} nats per character, and the ` +
+  `bigram model of ${bigram.toFixed(3)}.`;
+
 /**
  * Why the held-out loss has risen since it was lowest. Only a model whose training loss falls meanwhile overfits.
  * @param {LossEvent} lowest
@@ -53,10 +66,10 @@ export function aboutLosses({ watched_tokens, validation_tokens }) {
  */
 export function aboutRise({ step, validation_loss, train_loss }, last) {
   const kept = `The weights of step ${thousands(step)} are the ones that are kept.`;
-  const risen = `The held-out loss has risen since step ${thousands(step)} (${validation_loss.toFixed(3)})`;
+  const risen = `The chance on held-out text has fallen since step ${thousands(step)} (${chance(validation_loss)})`;
   if (train_loss === null || last.train_loss === null || last.train_loss >= train_loss) return `${risen}. ${kept}`;
   return (
-    `${risen} while the training loss has fallen: the model overfits. It memorises its training text, which ` +
+    `${risen} while that on the training text has risen: the model overfits. It memorises its training text, which ` +
     `does not help with text that it has not seen. The text is too short for a model of this size. ${kept}`
   );
 }
@@ -65,7 +78,8 @@ export function aboutRise({ step, validation_loss, train_loss }, last) {
 export const aboutRoles = (clear) =>
   "The mean attention weight that the best head for each role gives to the role’s target, on random characters " +
   `that are repeated once. A role is clear if its score is at least ${clear}, and three times that of attention ` +
-  "spread evenly. A training as short as these may end before any head has a clear role; on a long text, that of the " +
+  "spread evenly. A training as short as these may end before any head has a clear role: in ten measured trainings " +
+  "on the sample text, of 135 to 183 steps each, no head had one. On a long text, that of the " +
   "previous token usually comes first, and induction needs far more training.";
 
 /** Seconds as minutes and seconds: "1:05". @param {number} seconds */
