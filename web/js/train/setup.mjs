@@ -17,6 +17,7 @@ const SOURCES = { paste: "Paste a text", file: "Pick a file", model: "Let a mode
 const ARCHITECTURES = { gpt2: "GPT-2", llama: "Llama: rotary positions, RMSNorm, gated MLP" };
 
 const MIN_CHARACTERS = 1_000; // the server's limit
+const SHOWN_CHARACTERS = 1_200; // of the sample text, of which the panel shows as many as fit
 
 export class Setup {
   /** @type {Source} */
@@ -119,13 +120,19 @@ export class Setup {
       ),
       this.promise,
     );
+    const preview = make(
+      "section",
+      { class: "hs-panel ht-preview" },
+      make("h3", {}, "How the sample text begins"),
+      make("p", { class: "ht-reads" }, sampleText().slice(0, SHOWN_CHARACTERS)),
+    );
     const source = make("section", {}, make("h3", {}, "1. The text"), this.chooser.element);
     source.append(...Object.values(this.fields), this.note, this.warning);
     const size = make("section", {}, make("h3", {}, "2. The size"), this.sizes);
     size.append(make("p", {}, make("label", { for: "ht-arch" }, "Built like "), this.arch));
     size.append(make("div", { class: "ht-go" }, this.button, this.missing));
     const change = make("summary", {}, "Change the text or the size");
-    return [intro, make("details", { class: "hs-panel ht-change" }, change, source, size)];
+    return [intro, preview, make("details", { class: "hs-panel ht-change" }, change, source, size)];
   }
 
   /** Show what the server offers. @param {TrainState} state */
