@@ -11,11 +11,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..client import client_in
 from ..request_path import path_of
-from ..serving.served_models import TOKEN_HEADER, VISITOR, PrivateModels
+from ..serving.served_models import OPENS, TOKEN_HEADER, VISITOR, PrivateModels
 from .auth import Refusals
 from .errors import ApiError
 
-PROGRAMS = ("/v1/", "/tokenize", "/detokenize")
 UNKNOWN = (
     f"No model here has the token in {TOKEN_HEADER}. Either the model has been deleted, as happens a few minutes after "
     "its page is closed, or it was trained on another copy of this server."
@@ -30,7 +29,7 @@ class ModelTokenMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         token = None
-        if scope["type"] == "http" and path_of(scope).startswith(PROGRAMS):
+        if scope["type"] == "http" and path_of(scope).startswith(OPENS["token"]):
             token = Headers(scope=scope).get(TOKEN_HEADER)
         if token is None:
             await self.app(scope, receive, send)

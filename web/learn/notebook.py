@@ -145,7 +145,7 @@ def words(lesson: dict[str, Any], request: LessonRequest) -> Inputs:
 def folder_of(snapshots: Snapshots, name: str, step: int | None = None) -> Inputs:
     """Where the weights are. The path on this machine stays private: only the folder's name is given."""
     file = "model.safetensors" if step is None else f"{SNAPSHOTS}/{step:06d}.safetensors"
-    return {"folder": f"checkpoints/{Path(snapshots.served.sources[name]).name}", "file": file}
+    return {"folder": f"checkpoints/{Path(snapshots.served.sources.get(name, name)).name}", "file": file}
 
 
 # ---- The models that come with Headscope -----------------------------------------------------------------------------

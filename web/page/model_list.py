@@ -12,6 +12,7 @@ from ..services import Services
 
 MAX_CARD_BYTES = 200_000
 MAX_ABOUT = 320  # characters
+LENT = "Lent by the visitor who trained it, for an hour at most. It may repeat passages of its text."
 WRITTEN_ELSEWHERE = " · another engine writes; this model reads along"
 
 
@@ -30,7 +31,7 @@ def model_list(services: Services) -> list[dict[str, object]]:
             "name": name,
             "label": declared.label if (declared := services.openings.declared(name)) else "",
             "facts": facts(loaded) + written_elsewhere(services, loaded) if loaded else "",
-            "about": about(served.sources.get(name, "")),
+            "about": LENT if name not in served.sources else about(served.sources[name]),
             "chat": bool(loaded and loaded.chat_template),
             "sampling": loaded.default_sampling if loaded else {},
             "spaced": bool(loaded and loaded.tokenizer.words_begin_with_space),

@@ -1,8 +1,8 @@
 """The served models: those that are loading or loaded, those that failed and why, and those that visitors trained.
 
-Only the visitor who trained a model can see it. The visitor is known while a request of the page is answered, which
-includes Ask's under ``/v1/lens``, and while a request under ``/v1`` is answered that has the model's token. For all
-others, for the metrics and for Gradio's endpoints, these models do not exist.
+Only the visitor who trained a model can see it, and those to whom it is lent. Which visitor asks is known while a
+request is answered whose secret opens its path (``OPENS``). For all others, for the metrics and for Gradio's endpoints,
+these models do not exist.
 """
 
 import asyncio
@@ -11,11 +11,11 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import model
@@ -30,8 +30,16 @@ from ..settings import CHECKPOINTS, MEGABYTE, Settings
 log = logging.getLogger(__name__)
 
 MIN_HASH = 16  # hex digits: enough to tell one checkpoint from another
-# The secret in the cookie of the visitor whose request is being answered.
+# The secrets in the cookies with a request that is being answered: the visitor's, and that of a model lent to them.
 VISITOR: ContextVar[str] = ContextVar("visitor", default="")
+LOAN: ContextVar[str] = ContextVar("loan", default="")
+# The paths that each secret of a trained model opens. A loan shows nothing of the training: a borrowed model has no
+# source, from which the losses and the weights after earlier steps are read.
+OPENS = {
+    "visitor": ("/look/", "/learn/", "/v1/lens/", "/train/"),
+    "token": ("/v1/", "/tokenize", "/detokenize"),
+    "loan": ("/look/", "/learn/", "/v1/lens/"),
+}
 METRICS_NAME = "private"
 PRIVATE_PREFIX = "your-gpt-"  # of the names of models that visitors trained
 TOKEN_HEADER = "Headscope-Model-Token"
@@ -39,11 +47,12 @@ TOKEN_HEADER = "Headscope-Model-Token"
 
 @dataclass(frozen=True)
 class PrivateModel:
-    """A model, the checkpoint folder it was loaded from, and the token with which programs use it."""
+    """A model, the folder it was loaded from, the token for programs, and the secret with which it is lent, or ""."""
 
     loaded: model.LoadedModel
     folder: Path
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    loan: str = ""
 
 
 class PrivateModels:
@@ -69,11 +78,34 @@ class PrivateModels:
             return self.by_visitor[visitor]
 
     def owner_of(self, token: str) -> str | None:
-        """The visitor whose model has this token. Every token is compared, and each in constant time."""
+        """The visitor whose model has this token."""
         with self.lock:
-            tokens = [(visitor, each.token) for visitor, each in self.by_visitor.items()]
-        owners = [visitor for visitor, each in tokens if hmac.compare_digest(each.encode(), token.encode())]
-        return owners[0] if owners else None
+            tokens = {visitor: each.token for visitor, each in self.by_visitor.items()}
+        return with_secret(tokens, token)
+
+    def lend(self, visitor: str) -> str:
+        """The secret with which a visitor's model is lent, a new one unless it is lent already."""
+        with self.lock:
+            mine = self.by_visitor[visitor]
+            self.by_visitor[visitor] = mine = replace(mine, loan=mine.loan or secrets.token_urlsafe(24))
+        return mine.loan
+
+    def withdraw(self, visitor: str) -> None:
+        """Lend a visitor's model no more."""
+        with self.lock:
+            if mine := self.by_visitor.get(visitor):
+                self.by_visitor[visitor] = replace(mine, loan="")
+
+    def is_lent(self, visitor: str) -> bool:
+        mine = self.by_visitor.get(visitor)
+        return mine is not None and mine.loan != ""
+
+    def lent(self, loan: str) -> PrivateModel | None:
+        """The model that is lent with this secret."""
+        with self.lock:
+            loans = {visitor: each.loan for visitor, each in self.by_visitor.items() if each.loan}
+            visitor = with_secret(loans, loan)
+            return self.by_visitor[visitor] if visitor else None
 
     def remove(self, visitor: str) -> model.LoadedModel | None:
         """Remove a visitor's model and return it, if there was one."""
@@ -87,14 +119,27 @@ class PrivateModels:
         visitor = VISITOR.get()
         return self.by_visitor.get(visitor) if visitor else None
 
+    @property
+    def borrowed(self) -> PrivateModel | None:
+        """The model that is lent to the visitor whose request is being answered."""
+        loan = LOAN.get()
+        return self.lent(loan) if loan else None
+
     def may_see(self, name: str) -> bool:
-        """Whether the current visitor may see a model of this name, or a snapshot of it."""
-        base = name.partition("@")[0]
-        return base not in self.names or (self.mine is not None and self.mine.loaded.name == base)
+        """Whether the current visitor may see a model of this name, or a snapshot of it, which is never lent."""
+        base, is_snapshot, _ = name.partition("@")
+        seen = [self.mine] if is_snapshot else [self.mine, self.borrowed]
+        return base not in self.names or any(each is not None and each.loaded.name == base for each in seen)
 
     def name_in_metrics(self, name: str) -> str:
         """``name`` itself, or one common name for all models that visitors trained."""
         return METRICS_NAME if name.partition("@")[0] in self.names else name
+
+
+def with_secret(secrets_of: Mapping[str, str], given: str) -> str | None:
+    """The key of a secret. Every one is compared, and each in constant time."""
+    found = [key for key, each in secrets_of.items() if hmac.compare_digest(each.encode(), given.encode())]
+    return found[0] if found else None
 
 
 class NotServed(InputError):
@@ -116,7 +161,7 @@ class UnknownModel(InputError):
 class ServedModels:
     """Models by name. ``load`` fills ``models`` and ``failures``, which are complete once ``ready`` is done.
 
-    A model that a visitor trained here comes last, and only that visitor sees it.
+    A model that a visitor trained here comes last, and only that visitor and those to whom it is lent see it.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -135,12 +180,12 @@ class ServedModels:
 
     @property
     def models(self) -> dict[str, model.LoadedModel]:
-        mine = self.private.mine
-        return self.shared | {mine.loaded.name: mine.loaded} if mine else self.shared
+        seen = (self.private.mine, self.private.borrowed)
+        return self.shared | {each.loaded.name: each.loaded for each in seen if each}
 
     @property
     def sources(self) -> dict[str, Path | str]:
-        """The source of each model, including those that could not be loaded."""
+        """The source of each model, including those that could not be loaded; a borrowed model has none."""
         mine = self.private.mine
         return self.shared_sources | {mine.loaded.name: mine.folder} if mine else self.shared_sources
 

@@ -170,7 +170,7 @@ class Snapshots:
         if model_name in self.served.sources and step in self.steps(model_name):
             places.append((model_name, step))
         for place in places if len(sha256) >= MIN_HASH else ():
-            if self.served.private.may_see(place[0]) and (snapshot := self.get(*place)).sha256.startswith(sha256):
+            if self.served.private.may_see(f"{place[0]}@") and (snapshot := self.get(*place)).sha256.startswith(sha256):
                 return snapshot
         raise NotServed
 

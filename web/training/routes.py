@@ -1,6 +1,7 @@
 """The routes of the Train tab, and the endpoint ``/train`` for gradio_client, curl and MCP.
 
-Only a visitor's cookie gives access to a training and its files; programs use the model with its token, under ``/v1``.
+Only a visitor's cookie gives access to a training and its files; programs use the model with its token, under ``/v1``,
+and those to whom it is lent use it on the page, with another cookie.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from pydantic import BaseModel
 from model import InputError
 from model.errors import Busy, Closed
 
+from ..body_types import Unicode
 from ..client import client_of
 from ..serving.served_models import VISITOR
 from ..serving.server_sent_events import EVENT_STREAM, STREAM_HEADERS, server_sent_event
@@ -36,11 +38,19 @@ from .trainings import AlreadyTraining, DiskFull, Training, Trainings, writing_f
 from .visitor_cookie import cookie_name, give_cookie
 
 UPLOAD = "/train/text"  # the only route that accepts larger bodies than the others
+NOT_LENT = "This link lends no model: its owner has withdrawn it, or its time is up, or the link is not complete."
+NOT_ENDED = "This training has not ended yet."
 NOTHING = "Nothing of yours is being trained here, or it has been deleted."
 SENT_KINDS = {"loss", "sample", "end", "state"}  # the kinds of events that a caller gets
 ARCHIVE = "train/model.zip"
 UPLOAD_GRACE_SECONDS = 10  # after which a text must arrive at the minimum rate
 MIN_UPLOAD_RATE = 50_000  # bytes per second
+
+
+class Loan(BaseModel):
+    """The secret in a link that lends a model."""
+
+    loan: Unicode
 
 
 class WriterRequest(BaseModel):
@@ -136,12 +146,36 @@ def train_routes(trainings: Trainings) -> APIRouter:
         trainings.forget(mine().visitor)
         return Response(status_code=204)
 
+    @router.post("/lend")
+    async def lend() -> JSONResponse:
+        """Lend the model to everybody who has the secret of the answer, until it is withdrawn or deleted."""
+        training = mine()
+        if training.state != "done":
+            raise HTTPException(404, NOT_ENDED)
+        return JSONResponse({"loan": trainings.lend(training)})
+
+    @router.post("/withdraw")
+    async def withdraw() -> Response:
+        """Lend the model no more: its secret opens nothing from now on."""
+        trainings.withdraw(mine())
+        return Response(status_code=204)
+
+    @router.post("/borrow")
+    async def borrow(request: Request, given: Loan) -> Response:
+        """Exchange the secret of a link for a cookie, with which this browser uses the model that is lent."""
+        lent = served.private.lent(given.loan)
+        if lent is None:
+            raise HTTPException(404, NOT_LENT)
+        response = JSONResponse({"name": lent.loaded.name})
+        give_cookie(response, request, lent.loan, "loan", is_space=served.settings.is_space)
+        return response
+
     @router.get("/model.zip")
     async def get_model() -> Response:
         """The checkpoint folder, in a zip archive."""
         training = mine()
         if training.state != "done":
-            raise HTTPException(404, "This training has not ended yet.")
+            raise HTTPException(404, NOT_ENDED)
         try:
             path = await asyncio.to_thread(archive, training)
         except DiskFull as error:

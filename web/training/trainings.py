@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 State = Literal["waiting", "starting", "writing", "training", "finishing", "done", "failed"]
 ENDED: tuple[State, ...] = ("done", "failed")
-REPLACED = {"waiting", "step", "writing"}  # a late follower gets only the newest of these
+REPLACED = {"waiting", "step", "writing", "loan"}  # a late follower gets only the newest of these
 KEEP_ALIVE_SECONDS = 5.0
 EXPIRY_CHECK_SECONDS = 1.0
 CLOSING_CHECK_SECONDS = 0.1
@@ -352,13 +352,14 @@ class Trainings:
     def to_forget(self, now: float) -> list[str]:
         """The visitors who have left, whose time is up, or who are too many.
 
-        If there are too many, the client with the most loses the one whose visitor has been away longest.
+        If there are too many, the client with the most loses the one whose visitor has been away longest, those that
+        are lent last.
         """
         gone = [visitor for visitor, training in self.by_visitor.items() if self.is_over(training, now)]
         kept = [each for each in self.by_visitor.values() if each.ended and each.visitor not in gone]
         while len(kept) > MAX_KEPT_TRAININGS:
             counts = Counter(each.client for each in kept)
-            first = max(kept, key=lambda each: (counts[each.client], -each.seen_at))
+            first = max(kept, key=lambda each: (counts[each.client], not self.is_lent(each), -each.seen_at))
             kept.remove(first)
             gone.append(first.visitor)
         return gone
@@ -367,7 +368,22 @@ class Trainings:
         away = 0.0 if training.n_followers else now - training.seen_at
         if not training.ended:
             return away > LEAVING_SECONDS
-        return away > KEPT_SECONDS or now - training.ended_at > 60 * self.limits.max_trained_minutes
+        is_left = away > KEPT_SECONDS and not self.is_lent(training)
+        return is_left or now - training.ended_at > 60 * self.limits.max_trained_minutes
+
+    def is_lent(self, training: Training) -> bool:
+        return self.services.served.private.is_lent(training.visitor)
+
+    def lend(self, training: Training) -> str:
+        """The secret with which the model of a training is lent. Raises ``KeyError`` if there is no model yet."""
+        loan = self.services.served.private.lend(training.visitor)
+        training.tell({"kind": "loan", "loan": loan})
+        return loan
+
+    def withdraw(self, training: Training) -> None:
+        """Lend the model of a training no more."""
+        self.services.served.private.withdraw(training.visitor)
+        training.tell({"kind": "loan", "loan": ""})
 
     def close(self, grace: float = 0.0) -> None:
         """End everything, after ``grace`` seconds in which visitors can stop trainings and download what was learned.

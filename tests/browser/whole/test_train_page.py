@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import expect_model, show_page, text
+from helpers.page import expect_model, expect_status, show_page, text, write
 from helpers.server import Server
 from helpers.training import TRAINING_TEXT
 from helpers.training.visitors import learn_nothing, quick_server
@@ -137,3 +137,45 @@ def test_a_visitor_who_trains_is_told_that_the_server_ends(
     show_page(page, "Train")
     page.get_by_role("button", name="Cancel").click()
     expect(warning).to_be_hidden()
+
+
+def test_an_owner_lends_the_model_and_withdraws_it(
+    page: Any, browser: Any, checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn_nothing(monkeypatch, checkpoints / "tiny")
+    training = begin(page, "Small")
+    heading = training.get_by_role("heading")
+    expect(heading).to_have_text(re.compile("^Trained: "))
+    name = heading.text_content().removeprefix("Trained: ")
+    link = training.get_by_label("The link that lends the model")
+    training.get_by_text("Lend it to a class").click()
+    expect(training.get_by_text("a model may repeat passages of its text, word for word")).to_be_visible()
+    expect(link).to_be_hidden()
+    training.get_by_role("button", name="Lend it").click()
+    expect(link).to_have_text(re.compile(rf"/\?model={name}#lent=[\w-]{{32}}$"))
+    address = link.text_content()
+    # Another visitor opens the link, and a second time without its secret.
+    pupil = browser.new_page()
+    pupil.goto(address)
+    expect_model(pupil, name, "layer")
+    assert "lent" not in pupil.url
+    pupil.reload()
+    expect_model(pupil, name, "layer")
+    expect(pupil.get_by_role("slider", name="Training step")).to_have_count(0)
+    write(pupil, "the cat")
+    expect_status(pupil, "tokens written")
+    # The owner still has the link after a reload, and withdraws it.
+    page.reload()
+    training.get_by_text("Lend it to a class").click()
+    expect(link).to_have_text(address)
+    training.get_by_role("button", name="Withdraw the link").click()
+    expect(training.get_by_role("button", name="Lend it")).to_be_visible()
+    expect(link).to_be_hidden()
+    late = browser.new_page()
+    late.goto(address)
+    expect(late.get_by_text("This link lends no model: its owner has withdrawn it")).to_be_visible()
+    pupil.goto(address)
+    expect(pupil.get_by_text("This link lends no model: its owner has withdrawn it")).to_be_visible()
+    expect(pupil.locator(".hs-model-button")).to_have_text("tiny")
+    page.get_by_role("button", name="Delete and train another").click()
+    page.get_by_role("button", name="Yes, delete my model").click()

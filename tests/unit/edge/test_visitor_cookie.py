@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from web.serving.served_models import VISITOR
-from web.training.visitor_cookie import VisitorMiddleware, cookie_name, give_cookie, visitor_in
+from web.training.visitor_cookie import VisitorMiddleware, cookie_name, give_cookie, secret_in
 
 TOKEN = "x" * 32
 HTTPS = {b"x-forwarded-proto": b"https"}
@@ -62,11 +62,11 @@ def test_a_request_is_for_the_visitor_of_its_own_cookie_alone(path: str, expecte
     ],
 )
 def test_the_cookie_is_found_among_others(cookies: str, expected: str) -> None:
-    assert visitor_in(scope_with(cookies)) == expected
+    assert secret_in(scope_with(cookies), "visitor") == expected
 
 
 def test_servers_below_different_paths_have_different_cookies() -> None:
-    assert visitor_in(scope_with(f"{NAME}={TOKEN}", root_path="/heads")) == ""
+    assert secret_in(scope_with(f"{NAME}={TOKEN}", root_path="/heads"), "visitor") == ""
     assert cookie_name(scope_with("", root_path="/")) == NAME
 
 
@@ -74,7 +74,7 @@ def test_servers_below_different_paths_have_different_cookies() -> None:
 def test_over_https_no_other_host_can_set_the_cookie(more: dict[str, Any]) -> None:
     assert cookie_name(scope_with("", **more)) == f"__Host-{NAME}"
     headers = [*more.get("headers", []), (b"cookie", f"{NAME}={TOKEN}".encode())]
-    assert visitor_in(scope_with("") | more | {"headers": headers}) == ""
+    assert secret_in(scope_with("") | more | {"headers": headers}, "visitor") == ""
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import { request } from "../lib/http.mjs";
 import { LatestRequest } from "../lib/latest.mjs";
 import { announce, announceModel, modelsChanged, pageShown, shareLook, trainingResumed } from "../lib/page_events.mjs";
 import { baseName } from "../lib/words.mjs";
+import { borrow } from "./state/borrow.mjs";
 import { isBusy } from "./state/pointer.mjs";
 import { restoreLinkedView, showOpening } from "./compare/address.mjs";
 import { Bar } from "./bar.mjs";
@@ -210,11 +211,13 @@ class Page {
       const settings = { prompt: pointer.settings?.prompt };
       this.#land({ models, pointer, settings, second: null, training: false }, search);
     }
+    const problem = await borrow();
     try {
       const landing = await this.#askLanding(search, screen !== null);
       if (!landing) return;
       if (!screen || !this.#confirm(landing, screen)) this.#land(landing, search);
       if (landing.training) comeBackToTraining();
+      if (problem) this.store.report(problem);
     } catch (error) {
       this.store.report(`The page could not be opened: ${/** @type {Error} */ (error).message}`);
     }

@@ -41,6 +41,7 @@ class TrainPage {
       stop: () => this.do("stop"),
       open: (name) => tellModels(name),
       again: () => this.forget(),
+      report: (problem) => this.report(problem),
     });
     this.problem = make("p", { class: "ht-problem", role: "alert", hidden: true });
     this.closing = make("p", { class: "ht-closing", role: "alert", hidden: true });

@@ -100,6 +100,8 @@ export type TrainEvent =
   | { kind: "step"; step: number; seconds: number; loss: number }
   | { kind: "sample"; step: number; text: string }
   | { kind: "finishing"; step: number }
+  /** The secret with which the model is lent, "" once it is withdrawn. */
+  | { kind: "loan"; loan: string }
   /** The server is about to end, and takes the training along. */
   | { kind: "closing" }
   | EndEvent;

@@ -4,6 +4,7 @@ import { thousands } from "../lib/numbers.mjs";
 import { make } from "../lib/dom.mjs";
 import { address } from "../lib/http.mjs";
 import { HeadsPanel, ScoresPanel } from "./heads.mjs";
+import { Lending } from "./lend.mjs";
 import { LossPanel } from "./loss.mjs";
 import { SamplePanel } from "./samples.mjs";
 import { aboutResult, clock, weights } from "./words.mjs";
@@ -41,6 +42,7 @@ export class Watch {
    * @param {() => void} actions.stop
    * @param {(name: string) => void} actions.open
    * @param {() => void} actions.again
+   * @param {(problem: string) => void} actions.report
    */
   constructor(actions) {
     this.title = make("h2", {});
@@ -74,7 +76,8 @@ export class Watch {
       this.call,
       make("p", { class: "hs-hint" }, button, said, ` ${use}`),
     );
-    this.head.append(this.program);
+    this.lending = new Lending(actions.report);
+    this.head.append(this.program, this.lending.element);
     this.loss = new LossPanel();
     this.sample = new SamplePanel();
     this.heads = new HeadsPanel();
@@ -97,6 +100,7 @@ export class Watch {
     this.stop.disabled = false;
     this.bar.value = 0;
     this.says.textContent = "";
+    this.lending.show("");
     for (const panel of [this.loss, this.sample, this.heads, this.scores]) panel.reset();
     this.#show();
   }
@@ -117,6 +121,9 @@ export class Watch {
         this.says.textContent =
           `${weights(event.n_parameters)}, random at first, learn from ${thousands(event.train_tokens)} characters ` +
           `(${event.vocab_size} different ones). ${thousands(event.validation_tokens)} more are held out.`;
+        break;
+      case "loan":
+        this.lending.show(event.loan);
         break;
       case "writing":
         this.bar.value = Math.min(1, event.written / event.of);
@@ -172,6 +179,7 @@ export class Watch {
     this.stop.hidden = this.hasEnded || state === "waiting" || state === "starting";
     this.stop.disabled = this.#isStopping || state === "finishing" || state === "writing";
     this.look.hidden = this.download.hidden = this.program.hidden = state !== "done";
+    this.lending.offer(state === "done" ? name : "");
     this.call.textContent = token ? callOf(name, token) : "";
     this.again.hidden = false;
     this.keep.hidden = !this.#isAsking;
