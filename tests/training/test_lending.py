@@ -77,9 +77,8 @@ def test_the_link_opens_writing_and_looking(pupil: Visitor, name: str) -> None:
     asked = {"model": name, "prompt": "the cat"}
     assert pupil.post("/v1/lens/logit-lens", json=asked).status_code == 200
     assert pupil.post("/learn/block", json={"sentence": "the cat", "model": name}).status_code == 200
-    settings = {"sentence": "the cat", "model": name}
-    for notebook in ("block", "induction", "model"):
-        assert pupil.post(f"/learn/notebooks/{notebook}.ipynb", json=settings).status_code in (200, 400, 404)
+    notebook = pupil.post("/learn/notebooks/whole-model.ipynb", json={"sentence": "the cat", "model": name})
+    assert notebook.status_code == 200 and f"checkpoints/{name}" in notebook.text
 
 
 def test_neither_text_nor_download_nor_the_owner_s_actions_are_opened(
@@ -99,12 +98,17 @@ def test_nothing_of_the_training_is_shown(quick: Server, owner: Visitor, pupil: 
     weights = (folder / "model.safetensors").read_bytes()
     (folder / "steps" / f"{STEP:06d}.safetensors").write_bytes(weights[:-4] + b"abcd")
     history = [{"step": STEP, "validation_loss": 1.25}]
-    (folder / "training.json").write_text(json.dumps({"history": history, "heads": [], "best_step": STEP}))
+    (folder / "training.json").write_text(
+        json.dumps({"history": history, "heads": [], "best_step": STEP, "best_validation_loss": 1.25})
+    )
     (folder / "README.md").write_text("## Data\n\nA secret text.\n")
     mine, lent = (visitor.get(f"/look/steps/{name}").json() for visitor in (owner, pupil))
     assert mine["history"] == history and mine["steps"] == [STEP]
     assert lent == {"steps": [], "on_disk": []}
     assert "secret text" in owner.get("/look/landing").text and "secret text" not in pupil.get("/look/landing").text
+    lesson = {"sentence": "the cat", "model": name}
+    stories = [each.post("/learn/whole-model", json=lesson).json()["story"]["model"] for each in (owner, pupil)]
+    assert stories == [1.25, None]
     # Nor the weights after an earlier step, even once the owner has opened them.
     text = {"ids": [1, 2], "n_prompt": 1}
     snapshot = owner.post("/look/snapshot", json={"model": name, "step": STEP, **text}).json()
@@ -122,8 +126,9 @@ def owner_id(owner: Visitor) -> str:
 
 def test_programs_cannot_use_the_loan(quick: Server, pupil: Visitor, loan: str, name: str) -> None:
     asked = {"model": name, "prompt": "the cat"}
-    for path in ("/v1/completions", "/v1/attention", "/v1/activations", "/tokenize"):
-        assert pupil.post(path, json=asked).status_code == 404
+    for path, more in (("completions", {}), ("attention", {}), ("activations", {"sites": ["q"]})):
+        assert pupil.post(f"/v1/{path}", json=asked | more).status_code == 404
+    assert pupil.post("/tokenize", json=asked).status_code == 404
     assert [each["id"] for each in pupil.get("/v1/models").json()["data"]] == ["tiny"]
     assert httpx.get(f"{quick.url}/v1/models", headers={TOKEN_HEADER: loan}).status_code == 401
     # Nor is it the owner's id.
@@ -138,7 +143,7 @@ def test_only_the_whole_secret_of_the_loan_opens_it(quick: Server, owner: Visito
     for given in ("", loan[:-1], f"{loan}x", loan.swapcase(), "x" * 32, token, owner_id(owner), "é"):
         stranger = Visitor(quick)
         refused = stranger.post("/train/borrow", json={"loan": given})
-        assert refused.status_code == 404 and refused.json()["error"]["message"].startswith("This link lends no model")
+        assert refused.status_code == 404 and refused.json()["detail"].startswith("This link lends no model")
         assert not stranger.cookies
         if given.isascii():
             stranger.cookies.set(COOKIE, given)

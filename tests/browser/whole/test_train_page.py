@@ -139,13 +139,11 @@ def test_a_visitor_who_trains_is_told_that_the_server_ends(
     expect(warning).to_be_hidden()
 
 
-def test_an_owner_lends_the_model_and_withdraws_it(
-    page: Any, browser: Any, checkpoints: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learn_nothing(monkeypatch, checkpoints / "tiny")
+@pytest.mark.slow
+def test_an_owner_lends_the_model_and_withdraws_it(page: Any, browser: Any) -> None:
     training = begin(page, "Small")
     heading = training.get_by_role("heading")
-    expect(heading).to_have_text(re.compile("^Trained: "))
+    expect(heading).to_have_text(re.compile("^Trained: "), timeout=90_000)
     name = heading.text_content().removeprefix("Trained: ")
     link = training.get_by_label("The link that lends the model")
     training.get_by_text("Lend it to a class").click()
