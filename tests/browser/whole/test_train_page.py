@@ -161,7 +161,7 @@ def test_an_owner_lends_the_model_and_withdraws_it(page: Any, browser: Any) -> N
     expect_model(pupil, name, "layer")
     expect(pupil.get_by_role("slider", name="Training step")).to_have_count(0)
     write(pupil, "the cat")
-    expect_status(pupil, "tokens written")
+    expect_status(pupil, re.compile("tokens written$"))
     # The owner still has the link after a reload, and withdraws it.
     page.reload()
     training.get_by_text("Lend it to a class").click()
