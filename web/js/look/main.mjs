@@ -5,7 +5,7 @@ import { request } from "../lib/http.mjs";
 import { LatestRequest } from "../lib/latest.mjs";
 import { announce, announceModel, modelsChanged, pageShown, shareLook, trainingResumed } from "../lib/page_events.mjs";
 import { baseName } from "../lib/words.mjs";
-import { borrow } from "./state/borrow.mjs";
+import { borrow } from "./borrow.mjs";
 import { isBusy } from "./state/pointer.mjs";
 import { restoreLinkedView, showOpening } from "./compare/address.mjs";
 import { Bar } from "./bar.mjs";

@@ -1,6 +1,6 @@
 // A link that lends a model: its secret is exchanged for a cookie.
 
-import { request } from "../../lib/http.mjs";
+import { request } from "../lib/http.mjs";
 
 /** @param {string} hash of an address @returns {string | undefined} the secret with which a model is lent */
 export const loanIn = (hash) => /^#lent=(.*)$/.exec(hash)?.[1];

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { loanIn } from "../../web/js/look/state/borrow.mjs";
-import { loanLink } from "../../web/js/train/lend.mjs";
+import { loanIn } from "../../../web/js/look/borrow.mjs";
+import { loanLink } from "../../../web/js/train/lend.mjs";
 
 const LOAN = "Ab-_".repeat(8);
 
