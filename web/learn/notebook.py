@@ -240,7 +240,7 @@ def make_notebook(name: str, snapshots: Snapshots, request: Any, server: str) ->
     if fetched:
         fetch = notebook_cells.fetch_model
         folder = str(given["folder"])
-        place = {"server": f"{server}learn/models/{Path(folder).name}", "folder": folder, "files": fetched}
+        place: Inputs = {"server": f"{server}learn/models/{Path(folder).name}", "folder": folder, "files": fetched}
         cells.insert(1, ("code", "\n\n".join([definitions(fetch), settings(place), body_of(fetch)])))
     return {
         "nbformat": 4,
