@@ -33,13 +33,31 @@ SPACES = str.maketrans({" ": "\u00b7", "\n": "\u21b5", "\t": "\u21e5"})  # a mid
 class Part(NamedTuple):
     """A named part of an answer: a single value; records, one a row; or a tensor, or nested lists of texts, with axes.
 
-    An axis is a name of a declaration, or the labels of its places.
+    An axis is a name of a declaration, or the labels of its places. Cells are coloured by their difference from
+    ``plain``. The tables of one ``family`` share their colours and their digits; those with a title in ``folded`` are
+    shown once a reader opens it.
     """
 
     name: str
     value: Any
     axes: tuple[str | Sequence[str], ...] = ()
     help: str = ""
+    plain: float = 0.0
+    family: str = ""
+    folded: str = ""
+
+
+class Scale(NamedTuple):
+    """What numbers that are read together share: their decimals, and the difference that has the strongest colour."""
+
+    places: int
+    most: float
+    plain: float = 0.0
+
+
+def scale_of(values: Sequence[float], plain: float = 0.0) -> Scale:
+    differences = (abs(value - plain) for value in values if math.isfinite(value))
+    return Scale(decimals(values), max(differences, default=0.0) or 1.0, plain)
 
 
 def shown_token(text: str) -> str:
@@ -95,22 +113,44 @@ def in_digits(value: float, places: int | None = None) -> str:
 def draw(title: str, summary: str, parts: Sequence[Part], texts: Sequence[str] = ()) -> str:
     """An answer: what it says in a sentence, its single values in a line, then its records, then its numbers."""
     single = [part for part in parts if not part.axes and not isinstance(part.value, list)]
-    records = [part for part in parts if not part.axes and isinstance(part.value, list)]
-    vectors = [part for part in parts if is_row(part)]
-    tables = [part for part in parts if part.axes and not is_row(part)]
     line = "".join(f"<span style='margin-right: 1.5em'>{html.escape(each)}</span>" for each in map(in_a_line, single))
-    drawn = [draw_records(part) for part in records]
-    drawn += [draw_matrix(part, texts) for part in tables]
-    drawn += [
-        draw_vectors(list(some), texts) for _, some in groupby(vectors, lambda each: (each.axes, len(each.value)))
-    ]
     said = f"<p>{html.escape(summary)}</p>" if summary else ""
-    shown = f"<div style='display: flex; flex-wrap: wrap; gap: 1em 2em'>{''.join(drawn)}</div>"
+    shown = ""
+    for title_of_fold in dict.fromkeys(["", *(part.folded for part in parts)]):
+        drawn = draw_tables([part for part in parts if part.folded == title_of_fold], texts)
+        folded = f"<details><summary>{html.escape(title_of_fold)}</summary>{drawn}</details>"
+        shown += folded if title_of_fold else drawn
     return f"<div style='{STYLE}'><p><b>{html.escape(title)}</b></p>{said}<p>{line}</p>{shown}</div>"
 
 
+def draw_tables(parts: Sequence[Part], texts: Sequence[str]) -> str:
+    """Records, tables and vectors, as many side by side as fit."""
+    records = [part for part in parts if not part.axes and isinstance(part.value, list)]
+    vectors = [part for part in parts if is_row(part)]
+    tables = [part for part in parts if part.axes and not is_row(part)]
+    scales = family_scales(tables)
+    drawn = [draw_records(part) for part in records]
+    drawn += [draw_matrix(part, texts, scales.get(part.family)) for part in tables]
+    drawn += [
+        draw_vectors(list(some), texts) for _, some in groupby(vectors, lambda each: (each.axes, len(each.value)))
+    ]
+    return f"<div style='display: flex; flex-wrap: wrap; gap: 1em 2em'>{''.join(drawn)}</div>"
+
+
+def family_scales(tables: Sequence[Part]) -> dict[str, Scale]:
+    """The scale of each family, by name."""
+    found = {}
+    for family in dict.fromkeys(part.family for part in tables if part.family):
+        own = [part for part in tables if part.family == family]
+        numbers = [(value, part.plain) for part in own for value in part.value.flatten().tolist()]
+        differences = scale_of([value - plain for value, plain in numbers])
+        found[family] = differences._replace(places=decimals([value for value, _ in numbers]))
+    return found
+
+
 STYLE = "font-variant-numeric: tabular-nums"
-BOX = "overflow: auto; max-width: 100%; max-height: 32em"
+BOX = "overflow: auto; min-width: min(16em, 100%); max-width: 100%; max-height: 32em"
+CAPTION = "width: 0; min-width: 100%"  # as wide as the box, which it does not widen
 
 
 def is_row(part: Part) -> bool:
@@ -129,8 +169,11 @@ def draw_records(part: Part) -> str:
     return table(part, names, [("", row) for row in zip(*columns, strict=True)])
 
 
-def draw_matrix(part: Part, texts: Sequence[str]) -> str:
-    """A table of a tensor or of lists of texts: with more than two axes, the rows or columns are those of two."""
+def draw_matrix(part: Part, texts: Sequence[str], scale: Scale | None = None) -> str:
+    """A table of a tensor or of lists of texts: with more than two axes, the rows or columns are those of two.
+
+    ``scale`` is that of its family.
+    """
     if isinstance(part.value, Tensor) and part.value.numel() > MAX_CELLS:
         found = largest(part, texts, N_LARGEST)
         name = f"{part.name}: the largest of {part.value.numel():,}"
@@ -142,7 +185,9 @@ def draw_matrix(part: Part, texts: Sequence[str]) -> str:
     values = part.value.reshape(len(rows), len(columns)) if is_tensor else part.value
     if is_tensor and 4 * len(columns) < len(rows):
         rows, columns, values = columns, rows, values.T
-    flat = cells(values.flatten().tolist() if is_tensor else [text for row in values for text in row])
+    flat = values.flatten().tolist() if is_tensor else [text for row in values for text in row]
+    own = scale_of([value for value in flat if isinstance(value, float)], part.plain)
+    flat = cells(flat, own if scale is None else scale._replace(plain=part.plain))
     n = len(columns)
     return table(part, columns, [(name, flat[i * n : (i + 1) * n]) for i, name in enumerate(rows)])
 
@@ -159,14 +204,13 @@ def table(about: Part, columns: Sequence[str], rows: Sequence[tuple[str, Sequenc
     body = "".join(f"<tr><th>{html.escape(name)}</th>{''.join(row)}</tr>" for name, row in rows)
     help = re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(about.help))
     caption = f"<b>{html.escape(about.name)}</b> {help}" if about.name else ""
-    caption = f"<div style='max-width: 40em'>{caption}</div>"
+    caption = f"<div style='{CAPTION}'>{caption}</div>"
     return f"<div style='{BOX}'>{caption}<table><tr><th></th>{head}</tr>{body}</table></div>"
 
 
-def cells(values: Sequence[Any]) -> list[str]:
+def cells(values: Sequence[Any], scale: Scale | None = None) -> list[str]:
     """Cells that are read together: numbers with as many decimals, coloured; hovering over one shows all its digits."""
-    numbers = [value for value in values if isinstance(value, float)]
-    n, most = decimals(numbers), max((abs(value) for value in numbers if math.isfinite(value)), default=0.0) or 1.0
+    n, most, plain = scale_of([value for value in values if isinstance(value, float)]) if scale is None else scale
 
     def cell(value: Any) -> str:
         if not isinstance(value, float):
@@ -176,7 +220,7 @@ def cells(values: Sequence[Any]) -> list[str]:
             return f"<td{style}>{html.escape(text)}</td>"
         if not math.isfinite(value):
             return f"<td style='text-align: right'>{value}</td>"
-        colour = f"rgba({RISE if value > 0 else FALL}, {0.7 * abs(value) / most:.2f})"
+        colour = f"rgba({RISE if value > plain else FALL}, {0.7 * abs(value - plain) / most:.2f})"
         return f"<td style='background: {colour}; text-align: right' title='{value!r}'>{in_digits(value, n)}</td>"
 
     return [cell(value) for value in values]

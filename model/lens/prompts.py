@@ -172,7 +172,7 @@ class OverPrompts(Answer):
                 yield Part(name, f"{in_digits(float(mean))} \u00b1 {in_digits(float(error))}")
             elif mean.numel():
                 yield Part(f"mean {name}", mean, axes)
-                yield Part(f"standard error of {name}", error, axes)
+                yield Part(f"standard error of {name}", error, axes, folded="Standard errors")
         rows = [{name: np.asarray(each).item() for name, each in row.items() if not np.ndim(each)} for row in self.rows]
         yield Part("rows", rows)
 

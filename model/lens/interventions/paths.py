@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypedDict, get_args
 import torch
 from torch import Tensor
 
+from ...drawing.heat_map import Part, in_digits
 from ...errors import InputError, InvalidValue
 from ..answer import Answer, NotSent, PerHead, SentAs, sent
 from ..composition import WAYS, Way
@@ -23,6 +24,12 @@ from .reference import HeadReplacement, Method, Reference, ReferenceSet, context
 # other heads as they were, the route of Wang et al. 2023; or also through the heads between.
 Route = Literal["direct", "mlps", "every"]
 ROUTES: tuple[Route, ...] = get_args(Route)
+IN_WORDS: dict[Route, str] = {"direct": "the direct path", "mlps": "the path through MLPs", "every": "all paths"}
+
+
+def as_family(parts: Iterator[Part], family: str) -> Iterator[Part]:
+    """Parts whose tables are on one scale, unless they are on that of another family."""
+    return (each._replace(family=each.family or family) if isinstance(each.value, Tensor) else each for each in parts)
 
 
 PerWay = dict[Way, PerHead]  # [earlier layer][earlier head]
@@ -49,6 +56,20 @@ class PathPatching(Differences):
     def effects(self) -> dict[Route, PerWay]:
         """``effects[route][way]`` is ``(L, n_head)``."""
         return {route: {way: self.restored(each) for way, each in ways.items()} for route, ways in self.raw.items()}
+
+    @property
+    def summary(self) -> str:
+        grids = {
+            f"{IN_WORDS[route]} into {way} from": each
+            for route, ways in self.effects.items()
+            for way, each in ways.items()
+        }
+        grid = torch.stack(list(grids.values()))
+        said = [self.most_moved(grid, list(grids), "n_layer", "n_head")] if grid.numel() else []
+        return " ".join([super().summary, *said])
+
+    def drawn(self) -> Iterator[Part]:
+        return as_family(super().drawn(), "effects")
 
     def content(self) -> PatchedPaths:
         direct, mlps, every = (self.effects[route] for route in ROUTES)
@@ -85,6 +106,9 @@ class Cuts(Answer):
         if not self.layer:
             return "No head is earlier."
         return f"Most moves without {'; '.join(f'{way} {self.peak(each)}' for way, each in self.every.items())}."
+
+    def drawn(self) -> Iterator[Part]:
+        return as_family(super().drawn(), "paths")
 
     @property
     @sent
@@ -144,6 +168,13 @@ class RoleCuts(Answer):
         changes = {role: each - self.plain[role] for role, each in self.every.items()} if self.layer else {}
         said = [f"{role.replace('_', ' ')} without {self.peak(each)}" for role, each in changes.items()]
         return f"The largest changes of scores: {'; '.join(said)}." if said else "No head is earlier."
+
+    def drawn(self) -> Iterator[Part]:
+        """Each table by the change from the score with no path cut."""
+        for each in as_family(super().drawn(), "paths"):
+            plain = next((score for role, score in self.plain.items() if each.axes and each.name.endswith(role)), 0.0)
+            said = f"The score with one path cut, coloured by its change from {in_digits(plain)}."
+            yield each._replace(plain=plain, help=said) if each.axes else each
 
     @property
     @sent

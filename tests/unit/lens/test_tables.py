@@ -2,10 +2,13 @@
 
 import re
 
+import pytest
 import torch
 
 from helpers.models import tiny_model
 from model.drawing.heat_map import Part, draw, in_digits
+
+CELLS = {"large": 1.0, "small": 1 / 128}
 
 
 def test_a_table_has_one_number_of_decimals() -> None:
@@ -57,3 +60,34 @@ def test_the_sentence_over_prompts_names_what_tells_something() -> None:
 def test_captions_have_code_where_a_help_has_backticks() -> None:
     html = draw("title", "", [Part("each", torch.ones(1, 1), (["<"], ["`x`"]), "Those of `<ids>`, `y`.")])
     assert "Those of <code>&lt;ids&gt;</code>, <code>y</code>." in html and "`x`" in html
+
+
+def test_tables_of_one_family_share_colours_and_digits() -> None:
+    tables = [Part(name, torch.tensor([[value]]), ("n_layer", "n_head"), family="f") for name, value in CELLS.items()]
+    html = draw("title", "", tables)
+    assert ">1.000</td>" in html and ">0.008</td>" in html and ", 0.70)" in html and ", 0.01)" in html
+    html = draw("title", "", [part._replace(plain=1 / 128, family="") for part in tables])
+    assert "background: rgba(40, 110, 220, 0.00)" in html and "background: rgba(210, 90, 40, 0.70)" in html
+
+
+def test_paths_are_coloured_by_what_they_change() -> None:
+    loaded = tiny_model()
+    roles = loaded.role_paths(1, 0)
+    parts = {part.name: part for part in roles.drawn()}
+    for role, plain in roles.plain.items():
+        assert parts[f"direct {role}"].plain == parts[f"every {role}"].plain == plain
+    assert {part.family for part in parts.values() if part.axes} == {"paths"}
+    assert {part.family for part in loaded.paths("To be", 1, 0).drawn() if part.axes} == {"paths"}
+    patched = loaded.patch_paths("To be", "No be", 1, 0, answer="a", wrong="b")
+    assert {part.family for part in patched.drawn() if part.axes} == {"", "effects"}
+    most = max(abs(float(x)) for ways in patched.effects.values() for each in ways.values() for x in each.flatten())
+    said = patched.summary.rpartition(": ")[2].rstrip(".")
+    assert abs(float(said)) == pytest.approx(most, rel=0.01)
+    assert re.search(r" into [qkv] from L0 H[01]: ", patched.summary)
+    assert "patch that changes" not in loaded.patch_paths("To be", "No be", 0, 0, answer="a", wrong="b").summary
+
+
+def test_standard_errors_are_folded() -> None:
+    html = tiny_model().over_prompts("knockout", ["To be", "or not"])._repr_html_()
+    shown, folded = html.split("<details><summary>Standard errors</summary>")
+    assert "mean delta" in shown and "standard error" not in shown and "standard error of delta" in folded
