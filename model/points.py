@@ -107,7 +107,7 @@ def matching(config: GPTConfig, name: str) -> list[str]:
     if found := [point for point in every if pattern.fullmatch(point)]:
         return found
     block, short = re.fullmatch(r"(blocks\.\d+\.)?(.*)", name, re.S).groups("")  # type: ignore[union-attr]
-    return [point for point in every if point.startswith(block) and short in short_names(point)]
+    return [point for point in every if point.startswith(block) and {short, f"hook_{short}"} & {*short_names(point)}]
 
 
 def find_points(config: GPTConfig, names: Names, field: str = "names") -> list[str]:
@@ -137,7 +137,12 @@ def no_such_point(config: GPTConfig, field: str, name: object, others: Iterable[
     layer = re.match(r"blocks\.(\d+)\.", name) if isinstance(name, str) else None
     if layer and int(layer[1]) > last:
         return InvalidValue(field, name, f"a point of a layer from 0 to {last}")
-    if close := get_close_matches(name, every, 1, 0.75) if isinstance(name, str) else []:
+    near = [*every, *(short for point in layer_points(config) for short in short_names(point)[:2])]
+    if (
+        close := get_close_matches(name, near, 1, 0.85) or get_close_matches(name, every, 1, 0.75)
+        if isinstance(name, str)
+        else []
+    ):
         return InvalidValue(field, name, f"the name of a point, such as {close[0]}")
     short = [short_names(point)[0] for point in layer_points(config)]
     allowed = f"one of {', '.join([*short, *others])}, or TransformerLens's name for it"
@@ -164,7 +169,9 @@ def check_takes_two(hook: Hook) -> None:
     try:
         signature.bind(None, "")
     except TypeError:
-        message = f"A hook is called as f(tensor, name), but one of these functions takes {signature}."
+        message = (
+            f"A hook is called as f(tensor, name), but one of these functions takes {signature}: write def f(x, name)."
+        )
         raise InputError("hooks", message) from None
 
 
@@ -178,6 +185,9 @@ class Cache(dict[str, Tensor]):
     def __init__(self, config: GPTConfig, found: Mapping[str, Tensor] | None = None) -> None:
         super().__init__(found or {})
         self.config = config
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name} {tuple(x.shape)}" for name, x in self.items())
 
     def __getitem__(self, name: str | tuple[str, int]) -> Tensor:
         """Raises ``InputError`` for a name that means no activation in the cache, or several that are not one point

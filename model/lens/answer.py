@@ -139,12 +139,14 @@ class Answer:
     def __repr__(self) -> str:
         """The fields, one a line: numbers as they are, and of anything longer its shape or its beginning."""
         hints = get_type_hints(type(self), include_extras=True)
+        hidden = {each.name for each in fields(self) if not each.repr}
         derived = {name: getattr(self, name) for name in derived_names(type(self))}
         lines = [
             f"{name}: {self.token_texts(value)} ({value})"
             if type(value) is int and IsToken in map(type, words_of(hints.get(name)))
             else f"{name}: {in_one_line(value)}"
             for name, value in {**self.numbers(), **derived}.items()
+            if name not in hidden
         ]
         return "\n  ".join([self.heading, *([self.summary] if self.summary else []), *lines[:MAX_LINES]])
 

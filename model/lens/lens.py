@@ -112,6 +112,10 @@ def call_question(question: Callable[..., Answered], lens: Lens, *args: Any, **o
     signature, hints = inspect.signature(question), get_type_hints(question)
     about = {name: lens if kind is Lens else lens.gpt for name, kind in hints.items() if kind in (Lens, GPT)}
     own = without(signature, about)
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in own.parameters.values())
+    if unknown := [] if takes_any else [name for name in options if name not in own.parameters]:
+        found, takes = ", ".join(map(repr, unknown)), ", ".join(own.parameters)
+        raise TypeError(f"{question.__name__}: there is no argument {found}. It takes {takes}.")
     try:
         given = own.bind(*args, **options)
     except TypeError as error:

@@ -1,7 +1,7 @@
 """Activation patching: which activations carry the difference between two prompts."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args
 
@@ -182,9 +182,10 @@ class SitePatching(Differences):
         "The logit differences, or values of the metric, before normalisation, by `exact` and `estimate`.",
     ]
 
-    places: Annotated[tuple[str, ...], "The layers, or the neurons, along the first of `axes`."] = ()
+    places: Annotated[tuple[str, ...], "The layers, or the neurons, along the first of `axes`."] = field(
+        default=(), repr=False
+    )
 
-    @property
     def drawn_axes(self) -> tuple[str | Sequence[str], ...]:
         """The axes as a table shows them: a single layer, or some neurons, by their own numbers."""
         return (self.places or self.axes[0], *self.axes[1:])
@@ -204,7 +205,7 @@ class SitePatching(Differences):
         shown = self.estimate if self.exact is None else self.exact
         if shown is None or not shown.numel():
             return super().summary
-        return f"{super().summary} {self.most_moved(shown, *self.drawn_axes)}"
+        return f"{super().summary} {self.most_moved(shown, *self.drawn_axes())}"
 
     def drawn(self) -> Iterator[Part]:
         yield Part("site", self.site.hook)
@@ -213,7 +214,7 @@ class SitePatching(Differences):
                 yield each
         grids = {"exact": self.exact, "estimate": self.estimate}
         scale = "0 is the corrupted prompt, 1 the clean one."
-        yield from (Part(name, grid, self.drawn_axes, scale) for name, grid in grids.items() if grid is not None)
+        yield from (Part(name, grid, self.drawn_axes(), scale) for name, grid in grids.items() if grid is not None)
         yield from self.drawn_value("correlation", self.correlation, float)
 
     @property

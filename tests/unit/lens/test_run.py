@@ -428,3 +428,19 @@ def test_a_tensor_of_another_width_is_refused_with_both_shapes() -> None:
     with pytest.raises(InputError) as raised:
         loaded.run("To be", hooks={name: lambda x, _: torch.zeros(wider)})
     assert f"A hook at {name} must return None or a tensor {tuple(x.shape)}, found {wider}." in str(raised.value)
+
+
+def test_wrong_calls_say_what_to_write() -> None:
+    loaded = tiny_model()
+    with pytest.raises(InputError, match="one text; BatchWriter"):
+        loaded.generate(["To be", "or not"], 5)  # type: ignore[list-item]
+    for name, near in (("resid_pots", "resid_post"), ("atn_out", "attn_out"), ("hook_resid_pots", "hook_resid_post")):
+        with pytest.raises(InputError, match=f"such as {near}, found"):
+            loaded.run("To be", names=name)
+    assert list(loaded.run("To be", names=["post"]).cache) == list(loaded.run("To be", names="mlp_post").cache)
+    assert loaded.patch_site("To be", "No be", "post", neurons=[(0, 1)], answer="a", wrong="b").site.name == "mlp_post"
+    with pytest.raises(TypeError, match="patch_site: there is no argument 'sites'. It takes .*site"):
+        loaded.over_prompts("patch_site", [{"prompt": "To be", "corrupted": "No be"}], sites="z")
+    assert repr(loaded.activations("To", "blocks.0.z")) == "blocks.0.attn.hook_z (2, 2, 8)"
+    shown = repr(loaded.patch_site("To be", "No be", "z", answer="a", wrong="b"))
+    assert "places" not in shown and "drawn_axes" not in shown
