@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -21,16 +21,14 @@ from ..text_pass import Text
 class Run:
     """What a pass over ``B`` texts found; ``T`` is the length of the longest. Shorter texts are padded at their end.
 
-    ``logits`` are ``(B, T, vocab_size)``, and ``cache`` has the activations of the points that were named, ``(B, T,
-    ...)``; both are 0 after the end of a text. ``ids`` ``(B, T)`` are the tokens, and ``lengths`` ``(B,)`` says how
-    many each text has. ``precision`` is that in which they were computed, and that of the weights.
+    The logits that predict what follows each text are ``logits[torch.arange(B), lengths - 1]``.
     """
 
-    logits: Tensor
-    cache: Cache
-    lengths: Tensor
-    ids: Tensor
-    precision: str
+    logits: Annotated[Tensor, "`(B, T, vocab_size)`; 0 after the end of a text."]
+    cache: Annotated[Cache, "The activations of the points that were named, `(B, T, ...)`; 0 after the end of a text."]
+    lengths: Annotated[Tensor, "`(B,)`: how many tokens each text has."]
+    ids: Annotated[Tensor, "`(B, T)`: the tokens."]
+    precision: Annotated[str, "That in which the numbers were computed, and that of the weights."]
 
     def __repr__(self) -> str:
         shapes = [f"{name} {tuple(x.shape)}" for name, x in self.cache.items()]
