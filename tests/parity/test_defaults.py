@@ -6,9 +6,10 @@ from transformers import AutoConfig
 from model.checkpoint.folder_format import FAMILIES
 
 ROPE = {"rope_theta": "rope_theta", "rotary_emb_base": "rope_theta", "rotary_pct": "partial_rotary_factor"}
-# transformers derives the first from others where it is None, and the next from ``use_sliding_window``; the last
-# are features that only some of these families have.
-ELSEWHERE = {"num_key_value_heads", "head_dim", "sliding_window", "layer_types", "attention_bias", "mlp_bias"}
+# transformers derives the first three from others where they are None, and the next from ``use_sliding_window``; the
+# last are features that only some of these families have.
+ELSEWHERE = {"num_key_value_heads", "head_dim", "word_embed_proj_dim", "sliding_window", "layer_types"}
+ELSEWHERE |= {"attention_bias", "mlp_bias"}
 
 
 @pytest.mark.parametrize("model_type", FAMILIES)

@@ -180,8 +180,8 @@ class ServedModels:
 
     @property
     def models(self) -> dict[str, model.LoadedModel]:
-        seen = (self.private.mine, self.private.borrowed)
-        return self.shared | {each.loaded.name: each.loaded for each in seen if each}
+        seen = {each.loaded.name: each.loaded for each in (self.private.mine, self.private.borrowed) if each}
+        return self.shared | seen if seen else self.shared
 
     @property
     def sources(self) -> dict[str, Path | str]:
