@@ -210,7 +210,8 @@ class LoadedModel:
         The text ends at the model's end token, at a stop string, after ``max_new_tokens``, or when the context is full;
         a prompt that fills the context is followed by one token.
         """
-        if not isinstance(prompt, str | Tensor | np.ndarray) and any(isinstance(each, str | list) for each in prompt):
+        several = not isinstance(prompt, str | Tensor | np.ndarray) and len(prompt) > 1
+        if several and any(isinstance(each, str | list) for each in prompt):
             raise InputError(
                 "prompt", "generate continues one text; BatchWriter(loaded).write(texts) continues several."
             )
