@@ -5,7 +5,7 @@ import { request } from "../lib/http.mjs";
 import { LatestRequest } from "../lib/latest.mjs";
 import { announce, announceModel, modelsChanged, pageShown, shareLook, trainingResumed } from "../lib/page_events.mjs";
 import { baseName } from "../lib/words.mjs";
-import { borrow } from "./borrow.mjs";
+import { borrow, loanIn } from "./borrow.mjs";
 import { isBusy } from "./state/pointer.mjs";
 import { restoreLinkedView, showOpening } from "./compare/address.mjs";
 import { Bar } from "./bar.mjs";
@@ -211,7 +211,7 @@ class Page {
       const settings = { prompt: pointer.settings?.prompt };
       this.#land({ models, pointer, settings, second: null, training: false }, search);
     }
-    const problem = await borrow();
+    const problem = loanIn(location.hash) ? await borrow() : ""; // nothing else may wait, not even for a microtask
     try {
       const landing = await this.#askLanding(search, screen !== null);
       if (!landing) return;
