@@ -66,7 +66,7 @@ export class OpenLesson {
     const before = rung > 1 ? lessons.linkTo(rung - 1, (title) => `← ${title}`) : make("span");
     const does = content.notebookDoes ?? "prints the numbers of this page";
     const needs = content.followsModel
-      ? "With your sentence and settings. It needs torch, safetensors and tokenizers, and fetches a model that comes with Headscope."
+      ? "With your sentence and settings. It needs torch, safetensors and tokenizers, and fetches its model."
       : `With your sentence and settings. It needs torch alone, and ${does}.`;
     const after = lessons.linkTo(rung + 1, (title) => `${title} →`);
     const more = exercises(content.exercises, undefined, { rung, progress });
