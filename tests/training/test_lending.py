@@ -2,27 +2,19 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from helpers.server import Server
-from helpers.training.visitors import Visitor, learn_nothing, quick_server
+from helpers.training.visitors import Visitor
 from web.serving.served_models import TOKEN_HEADER
 from web.training import trainings
 from web.training.visitor_cookie import cookie_name
 
 COOKIE = cookie_name({"scheme": "http", "headers": []}, "loan")
 STEP = 5  # of a snapshot that the model is given
-
-
-@pytest.fixture(scope="module")
-def quick(checkpoints: Path) -> Iterator[Server]:
-    with pytest.MonkeyPatch.context() as patched:
-        learn_nothing(patched, checkpoints / "tiny")
-        yield from quick_server(checkpoints)
 
 
 @pytest.fixture

@@ -13,13 +13,6 @@ from helpers.training.visitors import Visitor, learn_nothing, quick_server
 HEADER = "Headscope-Model-Token"
 
 
-@pytest.fixture(scope="module")
-def quick(checkpoints: Path) -> Iterator[Server]:
-    with pytest.MonkeyPatch.context() as patched:
-        learn_nothing(patched, checkpoints / "tiny")
-        yield from quick_server(checkpoints)
-
-
 @pytest.fixture
 def owner(quick: Server) -> Iterator[Visitor]:
     visitor = Visitor(quick)

@@ -5,7 +5,7 @@ import { request } from "../lib/http.mjs";
 import { LatestRequest } from "../lib/latest.mjs";
 import { announce, announceModel, modelsChanged, pageShown, shareLook, trainingResumed } from "../lib/page_events.mjs";
 import { baseName } from "../lib/words.mjs";
-import { borrow, loanIn } from "./borrow.mjs";
+import { borrow } from "./borrow.mjs";
 import { isBusy } from "./state/pointer.mjs";
 import { restoreLinkedView, showOpening } from "./compare/address.mjs";
 import { Bar } from "./bar.mjs";
@@ -37,6 +37,7 @@ import { onChange, until, whenever } from "../lib/reactive.mjs";
  * @property {Record<string, unknown>} settings
  * @property {SentPointer | null} second a text it is compared with
  * @property {boolean} training whether this visitor is training a GPT here, or has trained one
+ * @property {string} [problem] why a model that the address lends is not shown, "" for none
  */
 
 /** @type {Page | null} */
@@ -211,13 +212,12 @@ class Page {
       const settings = { prompt: pointer.settings?.prompt };
       this.#land({ models, pointer, settings, second: null, training: false }, search);
     }
-    const problem = loanIn(location.hash) ? await borrow() : ""; // nothing else may wait, not even for a microtask
     try {
       const landing = await this.#askLanding(search, screen !== null);
       if (!landing) return;
       if (!screen || !this.#confirm(landing, screen)) this.#land(landing, search);
       if (landing.training) comeBackToTraining();
-      if (problem) this.store.report(problem);
+      if (landing.problem) this.store.report(landing.problem);
     } catch (error) {
       this.store.report(`The page could not be opened: ${/** @type {Error} */ (error).message}`);
     }
@@ -235,7 +235,8 @@ class Page {
     this.texts.address.isOpening = !isShown;
     return this.#landing.send(async (signal) => {
       try {
-        return await (await request(`look/landing${search}`, { signal })).json();
+        const problem = await borrow(); // before the server says which models the visitor may see
+        return { ...(await (await request(`look/landing${search}`, { signal })).json()), problem };
       } finally {
         if (!signal.aborted) this.#endOpening();
       }
