@@ -1,5 +1,6 @@
 """Activation patching: which activations carry the difference between two prompts."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -336,6 +337,7 @@ def patch_site(
     exact: bool = True,
     estimate: bool = False,
     metric: Metric | None = None,
+    each_position: bool | None = None,
     progress: Progress = ignore,
 ) -> SitePatching:
     """Patch every activation of a site (see ``sites.SITES``) in every layer, one at a time, as in ``patch``.
@@ -344,8 +346,12 @@ def patch_site(
 
     ``exact`` runs the model again for each activation; ``estimate`` approximates all of them by attribution patching.
     ``positions`` are patched one at a time ("each"), or "all" at once. One MLP neuron at a time is patched exactly only
-    where ``neurons`` names it, as ``(layer, neuron)``. Raises ``InputError``, also for an unknown site.
+    where ``neurons`` names it, as ``(layer, neuron)``. ``each_position`` is deprecated: true is "each", false "all".
+    Raises ``InputError``, also for an unknown site.
     """
+    if each_position is not None:
+        warnings.warn("each_position is deprecated: write positions='each' or 'all'", DeprecationWarning, stacklevel=3)
+        positions = "each" if each_position else "all"
     if positions not in get_args(Positions):
         raise InvalidValue("positions", positions, "'each' or 'all'")
     each_position = positions == "each"
@@ -361,15 +367,11 @@ def patch_site(
         )
     if estimate:
         guess = attribution_patching(run, found, each_position=each_position, progress=part(progress, 1 - half, 1))
-        if neurons is not None:
-            guess = guess[tuple(torch.tensor(list(neurons)).T)]
-        elif layer is not None:
-            guess = guess[[layer]]
+        guess = guess[tuple(torch.tensor(list(neurons)).T)] if neurons is not None else guess[list(layers)]
     component = () if found.component is None else (found.component.rpartition(" ")[2],)
-    axes = ("neuron",) if neurons is not None else ("layer", *component)
+    axes = (*(("layer", *component) if neurons is None else ("neuron",)), *(["position"] if each_position else []))
     places = tuple(f"L{layer}" for layer in layers) if neurons is None else tuple(f"L{i} N{n}" for i, n in neurons)
     progress(1)
-    axes = (*axes, "position") if each_position else axes
     return SitePatching(*about(run, direction), found, axes, {"exact": measured, "estimate": guess}, places)
 
 
@@ -442,18 +444,16 @@ def patched(site: Site, other: Tensor, components: Tensor, positions: Tensor, ow
     ``components`` and ``positions`` are ``(B,)``; the position ``ALL`` stands for all of them.
     """
     if site.hook in WEIGHTS:  # which count heads before positions
-        by_position = site._replace(hook="")
         own, other = own.transpose(1, 2), other.transpose(1, 2)
-        return patched(by_position, other, components, positions, own).transpose(1, 2)
+        return patched(site._replace(hook=""), other, components, positions, own).transpose(1, 2)
     x = own.repeat(len(positions), *[1] * (own.dim() - 1))
     rows = torch.arange(len(positions))
-    has_component = site.component is not None
     if positions[0] == ALL:
-        if has_component:
+        if site.component is not None:
             x[rows, :, components] = other[0][:, components].transpose(0, 1)
         else:
             x[:] = other
-    elif has_component:
+    elif site.component is not None:
         x[rows, positions, components] = other[0, positions, components]
     else:
         x[rows, positions] = other[0, positions]

@@ -317,8 +317,8 @@ def test_an_unknown_option_is_named_with_those_there_are() -> None:
     with pytest.raises(TypeError, match="knockout: .* 'heads'. It takes text, method, reference, progress."):
         loaded.knockout("To be", heads=[])  # type: ignore[call-arg]
     row = {"prompt": "To be", "corrupted": "No be"}
-    with pytest.raises(TypeError, match="patch_site: .* 'each_position'. It takes clean, .*positions"):
-        loaded.over_prompts("patch_site", [row], site="z", each_position=False)
+    with pytest.raises(TypeError, match="patch_site: .* 'position'. It takes clean, .*positions"):
+        loaded.over_prompts("patch_site", [row], site="z", position="all")
     with pytest.raises(InputError, match="positions must be 'each' or 'all'"):
         loaded.patch_site("To be", "No be", "z", positions="one")  # type: ignore[arg-type]
 

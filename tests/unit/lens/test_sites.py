@@ -300,3 +300,12 @@ def test_masked_head_has_no_effect(tiny: LoadedModel) -> None:
         assert found.estimate is not None and max_difference(found.raw["estimate"][0, 1], plain) < 1e-6
         assert fractions == sorted(fractions) and fractions[-1] == 1
         fractions.clear()
+
+
+def test_each_position_is_the_deprecated_spelling_of_positions(tiny: LoadedModel) -> None:
+    for each_position, positions in ((True, "each"), (False, "all")):
+        with pytest.deprecated_call(match="positions='each' or 'all'"):
+            old = tiny.patch_site(CLEAN, CORRUPTED, "z", each_position=each_position)
+        new = tiny.patch_site(CLEAN, CORRUPTED, "z", positions=positions)  # type: ignore[arg-type]
+        assert old.axes == new.axes and old.exact is not None and new.exact is not None
+        assert torch.equal(old.exact, new.exact)
