@@ -6,9 +6,12 @@ The modules are joined to a few scripts. With ``--dev``, the page loads them one
 import functools
 import gzip
 import hashlib
+import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
+import brotli
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -22,6 +25,12 @@ FILES = {path.relative_to(FOLDER).as_posix(): path for path in sorted(FOLDER.rgl
 SOURCES = [*FILES.values(), Path(bundle.__file__), Path(__file__)]
 VERSION = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:12]
 URL = f"js/{VERSION}"
+
+# The best first; browsers take Brotli over HTTPS and from this machine.
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "br": functools.partial(brotli.compress, quality=9),
+    "gzip": functools.partial(gzip.compress, mtime=0),
+}
 
 IN_ORDER = [f"learn/styles/{name}.css" for name in ("page", "pictures", "model", "steps", "teach")]
 STYLES = {"look": bundle.STYLES, "learn": IN_ORDER, "train": ["train/train.css"], "use": ["use/use.css"]}
@@ -61,30 +70,34 @@ def exports(tab: str) -> str:
 
 
 @functools.cache
-def compressed(name: str) -> bytes:
-    """The file at ``URL/name``, gzipped to a quarter of its size. Raises ``KeyError`` if there is none."""
+def content_of(name: str) -> bytes:
+    """The file at ``URL/name``. Raises ``KeyError`` if there is none."""
     stem, _, suffix = name.rpartition(".")
     if name in FILES:
-        content = FILES[name].read_bytes()
-    elif suffix == "css" and stem in STYLES:
-        content = bundle.style(STYLES[stem]).encode()
-    else:
-        content = scripts()[name].encode()
-    return gzip.compress(content, mtime=0)
+        return FILES[name].read_bytes()
+    if suffix == "css" and stem in STYLES:
+        return bundle.style(STYLES[stem]).encode()
+    return scripts()[name].encode()
+
+
+@functools.cache
+def compressed(name: str, coding: str) -> bytes:
+    """The file at ``URL/name``, in a quarter of its size."""
+    return COMPRESS[coding](content_of(name))
 
 
 def send(request: Request) -> Response:
     """A script, a style sheet, or one of ``FILES``. Addresses change with the content: browsers may keep the files."""
     name = request.path_params["name"]
     try:
-        content = compressed(name)
+        content = content_of(name)
     except KeyError:
         return Response("Not found", status_code=404, media_type="text/plain")
     headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
-    if "gzip" in request.headers.get("Accept-Encoding", ""):
-        headers["Content-Encoding"] = "gzip"
-    else:
-        content = gzip.decompress(content)
+    accepted = re.findall(r"\w+", request.headers.get("Accept-Encoding", ""))
+    if coding := next((coding for coding in COMPRESS if coding in accepted), None):
+        headers["Content-Encoding"] = coding
+        content = compressed(name, coding)
     return Response(content, headers=headers, media_type=MEDIA_TYPES[Path(name).suffix])
 
 

@@ -39,7 +39,7 @@ from ..services import Services, make_services
 from ..settings import Settings
 from .controls import CONTROLS
 from .link import TEXT
-from .link_preview import with_preview
+from .link_preview import SENTENCE, TITLE, with_preview
 from .model_list import model_list
 from .pointers import opening_pointer
 
@@ -66,7 +66,21 @@ FACES = "".join(
 )
 HEAD = f"""<style>
 {FACES}.gradio-container > .main > .wrap.full {{ visibility: hidden; }}
-</style><link rel="stylesheet" href="{URL}/look.css">"""
+#hs-first {{ position: absolute; padding: 14px 50px; font: 18px/24px "IBM Plex Sans", sans-serif; }}
+#hs-first p {{ margin: 40px 0 0 -2px; opacity: 0.75; }}
+@media (width < 640px) {{
+  #hs-first {{ padding: 12px 16px; font-size: 14px; line-height: 20px; }}
+  #hs-first b {{ font-size: 17px; }}
+  #hs-first p {{ margin: 86px 0 0; }}
+}}
+</style>"""
+# To be read until style sheets and modules are there, where the page will show its name and what a GPT does.
+FIRST = f"""<script>{{
+  let theme = new URLSearchParams(location.search).get("__theme");
+  try {{ theme = localStorage["headscope-theme"] || theme; }} catch {{ }} // storage may be forbidden
+  const isDark = theme === "dark" || (theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+  document.body.classList.toggle("dark", isDark); // as Gradio does later
+}}</script><div id="hs-first"><b>{TITLE}</b><p>{SENTENCE}</p></div>"""
 RUN = "prepared"  # stands for the id of the opening's run, which the server draws when it has the model
 
 
@@ -166,11 +180,15 @@ class FirstScreenMiddleware:
             before = before.replace(b'<base href="./" />', f'<base href="{root}/" />'.encode())
         request = Request(scope)
         address = address_of(request, root)
+        before, styles = with_start_replaced(before, GRADIO_LATER)
+        before = with_preview(before, address, request.url.query, self.services.served)
         # The browser asks for these while it still receives what Gradio knows of the page.
         early = f'<link rel="modulepreload" href="{self.module}"><link rel="preload" as="style" href="{URL}/look.css">'
-        before = with_start_replaced(before, GRADIO_LATER).replace(b"<title>", early.encode() + b"<title>", 1)
-        before = with_preview(before, address, request.url.query, self.services.served)
-        body = before + self.elements(scope).encode() + end + after
+        before = before.replace(b"<script", (early + HEAD).encode() + b"<script", 1)
+        # What follows a style sheet is painted only when the sheet is there.
+        start_of_body, place, rest = after.partition(b"<gradio-app")
+        added = FIRST.encode() + styles + self.elements(scope).encode()
+        body = b"".join((before, end, start_of_body, added, place, rest))
         if "gzip" in Headers(scope=scope).get("accept-encoding", ""):
             body = gzip.compress(body, compresslevel=4, mtime=0)
             headers["content-encoding"] = "gzip"
@@ -197,7 +215,7 @@ class FirstScreenMiddleware:
         # A script of data ends at "</script", whatever the data are.
         data = json.dumps(start, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         return (
-            f'{HEAD}<link rel="stylesheet" href="{theme_address(self.demo)}">'
+            f'<link rel="stylesheet" href="{URL}/look.css"><link rel="stylesheet" href="{theme_address(self.demo)}">'
             f'<script type="application/json" id="hs-start">{data}</script>{START.replace("MODULE", self.module)}'
         )
 

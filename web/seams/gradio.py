@@ -43,8 +43,9 @@ PARTS = {
     "gradio.state_holder.StateHolder.time_last_used": "decides which copy is dropped first",
 }
 
-# Gradio's own script in the HTML of its page.
+# Gradio's own script and style sheets in the HTML of its page.
 STARTS = re.compile(rb'<script type="module" crossorigin src="([^"]+)"></script>')
+STYLES = re.compile(rb'<link rel="stylesheet" crossorigin href="[^"]+">')
 # Messages of its queue: the answer to a call that joined it, and the last message about an event.
 JOINED = re.compile(rb'\{"event_id":\s*"(\w+)"\}')
 ENDED = re.compile(rb'data: \{"msg":"process_completed","event_id":"(\w+)"')
@@ -91,9 +92,12 @@ def theme_address(demo: gr.Blocks) -> str:
     return f"theme.css?v={demo.config['theme_hash']}"
 
 
-def with_start_replaced(html: bytes, replacement: bytes) -> bytes:
-    """The HTML of Gradio's page with ``replacement`` for the script that starts it, whose address is ``\\1`` there."""
-    return STARTS.sub(replacement, html)
+def with_start_replaced(html: bytes, replacement: bytes) -> tuple[bytes, bytes]:
+    """The HTML of Gradio's page without its style sheets, and the elements that load these.
+
+    ``replacement`` stands for the script that starts Gradio, whose address is ``\\1`` there.
+    """
+    return STYLES.sub(b"", STARTS.sub(replacement, html)), b"".join(STYLES.findall(html))
 
 
 def n_arguments(demo: gr.Blocks) -> dict[str | int, int]:

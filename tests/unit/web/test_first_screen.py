@@ -6,13 +6,17 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import gradio as gr
 import numpy as np
 import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
 
 from helpers import run_async
 from helpers.runs import frame
 from helpers.serve_once import ROOT
 from web.page.first_screen import FirstScreenMiddleware, leads_to, main, prepare, read_prepared
+from web.page.link_preview import SENTENCE
 from web.runs.openings import FIRST_SCREEN
 from web.services import Services, make_services
 from web.settings import Settings
@@ -78,6 +82,19 @@ def test_text_cannot_end_the_script(checkpoints: Path, tmp_path: Path) -> None:
     assert html.count("</script>") == 2 and "<!--" not in html
     data = html.split('id="hs-start">')[1].split("</script>")[0]
     assert json.loads(data)["screen"]["vocabulary"][0] == evil
+
+
+def test_the_first_words_are_read_before_anything_else_is_there(checkpoints: Path) -> None:
+    """The script is asked for at once, and no style sheet stands before the words; Gradio's element comes last."""
+    services = serve(checkpoints / "tiny")
+    with gr.Blocks() as demo:
+        pass
+    app = gr.mount_gradio_app(FastAPI(), demo, "/")
+    app.add_middleware(FirstScreenMiddleware, services=services, demo=demo, with_training=True)
+    html = TestClient(app).get("/", headers={"Accept-Encoding": "identity"}).text
+    order = ["modulepreload", "<script", "</head>", SENTENCE, 'rel="stylesheet"', 'id="hs-start"', "<gradio-app"]
+    places = [html.index(part, html.index("</title>") if part != SENTENCE else html.index("<body")) for part in order]
+    assert places == sorted(places), html
 
 
 @pytest.mark.parametrize(

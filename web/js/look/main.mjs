@@ -51,14 +51,13 @@ export function start(startGradio) {
   const data = /** @type {HTMLElement} */ (document.getElementById("hs-start"));
   const { controls, withTraining, gradioWrites, screen } = JSON.parse(data.textContent);
   data.remove();
-  const theme = new URLSearchParams(location.search).get("__theme");
-  const isDark = theme === "dark" || (theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
-  document.body.classList.toggle("dark", isDark); // as Gradio does later
   keepTheme();
   page = new Page(controls, gradioWrites, withTraining);
   const version = /** @type {any} */ (window).gradio_config.version.replaceAll(".", "-");
   const place = make("div", { class: "headscope" }, page.element);
-  document.body.prepend(make("div", { id: "hs-early", class: `gradio-container gradio-container-${version}` }, place));
+  const early = make("div", { id: "hs-early", class: `gradio-container gradio-container-${version}` }, place);
+  document.getElementById("hs-first")?.remove();
+  document.body.prepend(early);
   void page.firstDrawing.then(startGradio);
   void page.open(screen);
 }
