@@ -233,7 +233,7 @@ def test_rung_7_causal(page: Any) -> None:
     masked = numbers(page, "Masked scores")
     assert_close(masked[5], published.V2_SCORES_MASKED_ROW_5)
     assert masked[0][1:] == [float("-inf")] * 5
-    for name in ("2. Divided by the sum of the rest", "Attention weights"):
+    for name in ("1b, divided by the sum of the rest", "Attention weights"):
         assert_close(numbers(page, name), published.CAUSAL_WEIGHTS)
     assert_close(numbers(page, "Weights without the mask"), published.V2_WEIGHTS)
     assert max(stamps(page)) <= 1e-6

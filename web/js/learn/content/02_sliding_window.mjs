@@ -64,11 +64,14 @@ export const content = {
       { controls: ["batchSize", "order", "last"] },
       { show: "batches" },
       "Positions are counted from 0 in each window, so a word gets a different position vector in another one. A trained GPT does the same with hundreds of numbers for each token. Positions return on rung 10; the numbers of rungs 4 to 9 have none, unless you choose “random” there, which takes the sums in the figure. Those of Raschka’s sentence come from chapter 3 of Sebastian Raschka’s “Build a Large Language Model (From Scratch)”, the book that these rungs follow; those of your own words, from a trained model.",
+      "# The book’s own batch",
+      "The book trains on The Verdict, in GPT-2’s byte pairs. Its text begins with the ids {verdict} …, and this is its first batch of 8 windows.",
+      { controls: ["verdictStride"] },
+      { show: "verdictBatch" },
       {
         remarks: "At the sizes of a real model",
         items: [
           "GPT-2 has 50,257 tokens. With 256 numbers each, the table would be 50,257 × 256, or 12.9 million weights. A batch of 8 windows of 4 tokens becomes a tensor of shape `(8, 4, 256)`, and keeps that shape when the position embeddings, `(4, 256)`, are added.",
-          "The book trains on The Verdict and cuts its windows in the same way. These are the first 50 ids in GPT-2's byte pairs: {verdict}",
           "These positions are absolute: one vector for position 0, one for position 1. Other models encode how far apart two tokens are. Such relative positions carry over to texts longer than those in training.",
         ],
       },

@@ -43,6 +43,12 @@ export const content = {
     parts: [
       { show: "experiment" },
       {
+        remarks: "What the lecture prints",
+        items: [
+          "Before the training the lecture’s table, made with the seed 1337, writes {printed}. This page’s copy of it has the same numbers, but draws other random ones to write with.",
+        ],
+      },
+      {
         remarks: "32 examples in a batch",
         items: [
           "The 4 windows of 8 characters hold 32 examples. `cross_entropy` takes them in a row: logits of shape `(4, 8, 65)` are reshaped to `(32, 65)`, and targets of shape `(4, 8)` to `(32,)`.",

@@ -3,14 +3,16 @@
 import { make, setFlag } from "../../lib/dom.mjs";
 import { clamp, counted, number } from "../../lib/numbers.mjs";
 import { ending } from "../../lib/words.mjs";
-import { Arithmetic, dotProduct, named } from "../../widgets/arithmetic.mjs";
+import { dotProduct, named } from "../../widgets/arithmetic.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { shortWord } from "../../widgets/heat_table.mjs";
 import { content } from "../content/02_sliding_window.mjs";
+import { Drawing } from "../widgets/drawing.mjs";
 import { choice, slider, controls, paragraph, rowOf } from "../widgets/elements.mjs";
 import { makeCell, makeTable } from "../../widgets/table.mjs";
 
-/** @import { Rung } from "../rung.js" */
+/** @import { Lesson, Rung } from "../rung.js" */
+/** @import { Stop } from "../widgets/steps.mjs" */
 /** @import { Data } from "../data.js" */
 
 // The first ids of The Verdict, the book's training text, in GPT-2's byte pairs.
@@ -21,6 +23,7 @@ const VERDICT = [
 ];
 
 const MAX_WINDOW = 10; // tokens of a window
+const MAX_BATCH = 8; // windows
 
 /** @type {Rung<"windows">} */
 export const slidingWindow = {
@@ -41,24 +44,54 @@ export const slidingWindow = {
           hint: `The last window must start early enough for ${length} inputs and one target more.`,
           why: `Windows start at 0, ${stride}, … up to ${number(n - length - 1)} at most.`,
         },
-  build(lesson) {
-    /** @param {"context_length" | "stride"} name */
-    const setting = (name) =>
-      slider({
-        label: name,
-        min: 1,
-        max: MAX_WINDOW,
-        value: lesson.options[name],
-        change: (value) => lesson.set({ [name]: value }),
-      });
-    const [length, stride] = [setting("context_length"), setting("stride")];
-    const batchSize = slider({
-      label: "batch_size",
-      min: 1,
-      max: 8,
-      value: lesson.options.batch_size,
-      change: (value) => lesson.set({ batch_size: value }),
-    });
+  build: (lesson) => new Windows(lesson),
+};
+
+/** @extends {Drawing<"windows">} */
+class Windows extends Drawing {
+  formula = formula([row("target", "(", "t", ")"), "=", row("id", "(", "t", "+", "1", ")")]);
+
+  /** @param {Lesson} lesson */
+  constructor(lesson) {
+    super(lesson);
+    this.length = this.#slider("context_length", MAX_WINDOW);
+    this.stride = this.#slider("stride", MAX_WINDOW);
+    this.status = make("p", { class: "hl-count", role: "status" });
+    this.list = new WindowList(lesson.kept);
+    this.batches = batchList(lesson.kept);
+    this.vocabulary = make("p", { class: "hl-spelled" });
+    this.token = this.#tokenTable();
+    this.position = this.#positionTable();
+    this.x = this.#sumTable();
+    const verdict = verdictBatch();
+    this.parts = {
+      length: this.length.element,
+      stride: this.stride.element,
+      status: this.status,
+      list: this.list.elements,
+      sumFormula: formula([sub("x", "t"), "=", row(sub("E", row("id", "(", "t", ")")), "+", sub("P", "t"))]),
+      vocabulary: this.vocabulary,
+      token: this.token.element,
+      position: this.position.element,
+      x: this.x.element,
+      batchSize: this.#slider("batch_size", MAX_BATCH).element,
+      ...this.#batchChoices(),
+      batches: this.batches.elements,
+      verdict: make("small", { class: "hl-ids" }, VERDICT.join(", ")),
+      verdictStride: verdict.stride,
+      verdictBatch: verdict.element,
+    };
+  }
+
+  /** @param {"context_length" | "stride" | "batch_size"} name @param {number} max */
+  #slider(name, max) {
+    const { lesson } = this;
+    const change = (/** @type {number} */ value) => lesson.set({ [name]: value });
+    return slider({ label: name, min: 1, max, value: lesson.options[name], change });
+  }
+
+  #batchChoices() {
+    const { lesson } = this;
     const order = choice({
       label: "order",
       options: { kept: "as they come", shuffled: "shuffled" },
@@ -71,26 +104,29 @@ export const slidingWindow = {
       value: lesson.options.drop_last ? "dropped" : "kept",
       change: (key) => lesson.set({ drop_last: key === "dropped" }),
     });
-    const status = make("p", { class: "hl-count", role: "status" });
-    const list = new WindowList(lesson.kept);
-    const batches = batchList(lesson.kept);
-    const vocabulary = make("p", { class: "hl-spelled" });
-    const arithmetic = new Arithmetic();
-    /** @type {Data["windows"]} */
-    let data;
-    const token = arithmetic.table({
+    return { order: order.element, last: last.element };
+  }
+
+  #tokenTable() {
+    return this.arithmetic.table({
       name: "Token embedding",
       digits: 2,
       axes: "tokens × 3 numbers",
-      explain: (r, c) => [
-        paragraph(
-          named(data.words[r]),
-          ` has the id ${data.ids[r]}: this is number ${c} in row ${data.ids[r]} of the table of token embeddings, ` +
-            `which has ${counted(data.vocab_size, "row")}. Nothing is computed: the row is looked up.`,
-        ),
-      ],
+      explain: (r, c) => {
+        const { words, ids, vocab_size: size } = this.data;
+        return [
+          paragraph(
+            named(words[r]),
+            ` has the id ${ids[r]}: this is number ${c} in row ${ids[r]} of the table of token embeddings, which has ` +
+              `${counted(size, "row")}. Nothing is computed: the row is looked up.`,
+          ),
+        ];
+      },
     });
-    const position = arithmetic.table({
+  }
+
+  #positionTable() {
+    return this.arithmetic.table({
       name: "Position embedding",
       digits: 2,
       axes: "positions × 3 numbers",
@@ -100,87 +136,98 @@ export const slidingWindow = {
         ),
       ],
     });
-    const x = arithmetic.table({
+  }
+
+  #sumTable() {
+    return this.arithmetic.table({
       name: "Their sum",
       digits: 2,
       axes: "what the model reads",
-      explain: (r, c) =>
-        dotProduct({
-          title: [named(data.words[r]), ` at position ${r}, number ${c}: token embedding + position embedding`],
+      explain: (r, c) => {
+        const { words, token, position, x } = this.data;
+        return dotProduct({
+          title: [named(words[r]), ` at position ${r}, number ${c}: token embedding + position embedding`],
           names: ["token", "position"],
-          products: [data.token[r][c], data.position[r][c]],
-          total: data.x[r][c],
-        }),
-      operands: (r, c) => [[[token, r, c]], [[position, r, c]]],
+          products: [token[r][c], position[r][c]],
+          total: x[r][c],
+        });
+      },
+      operands: (r, c) => [[[this.token, r, c]], [[this.position, r, c]]],
     });
+  }
 
-    function showWindows() {
-      status.classList.toggle("hl-problem", Boolean(data.problem));
-      if (data.problem) {
-        status.textContent = data.problem;
-        list.clear();
-        return;
-      }
-      length.update(data.context_length, Math.min(MAX_WINDOW, data.n_words - 1));
-      const { n_windows: n = 0, context_length: most, n_words: of } = data;
-      status.textContent = `${counted(n, "window")} of ${most} from ${counted(of, "token")}`;
-      list.update(/** @type {Required<Data["windows"]>} */ (data));
+  /** @param {Data["windows"]} found */
+  update(found) {
+    this.data = found;
+    this.#showVocabulary();
+    const { words, token, position, x } = found;
+    const columns = ["0", "1", "2"];
+    const positions = words.map((/** @type {string} */ _, /** @type {number} */ i) => `position ${i}`);
+    this.token.show({ rows: words, columns, values: token });
+    this.position.show({ rows: positions, columns, values: position });
+    this.x.show({ rows: words, columns, values: x });
+    this.arithmetic.update(this.x, [0, 0]);
+    this.#showWindows();
+    this.batches.update(found);
+  }
+
+  #showWindows() {
+    const { problem, n_words: of, n_windows: n = 0, context_length: most } = this.data;
+    this.status.classList.toggle("hl-problem", Boolean(problem));
+    if (problem) {
+      this.status.textContent = problem;
+      this.list.clear();
+      return;
     }
+    this.length.update(most, Math.min(MAX_WINDOW, of - 1));
+    this.status.textContent = `${counted(n, "window")} of ${most} from ${counted(of, "token")}`;
+    this.list.update(/** @type {Required<Data["windows"]>} */ (this.data));
+  }
 
-    function showVocabulary() {
-      const entries = data.vocabulary;
-      const words = entries.map(([text, id]) =>
-        make("span", { class: "hl-word" }, make("b", {}, shortWord(text)), make("small", {}, ` ${id} `)),
-      );
-      vocabulary.replaceChildren(...words);
-      const left = data.vocab_size - entries.length;
-      if (left) vocabulary.append(`… and ${number(left)} more`);
-    }
+  #showVocabulary() {
+    const { vocabulary: entries, vocab_size: size } = this.data;
+    const words = entries.map(([text, id]) =>
+      make("span", { class: "hl-word" }, make("b", {}, shortWord(text)), make("small", {}, ` ${id} `)),
+    );
+    this.vocabulary.replaceChildren(...words);
+    const left = size - entries.length;
+    if (left) this.vocabulary.append(`… and ${number(left)} more`);
+  }
 
-    return {
-      formula: formula([row("target", "(", "t", ")"), "=", row("id", "(", "t", "+", "1", ")")]),
-      parts: {
-        length: length.element,
-        stride: stride.element,
-        status,
-        list: list.elements,
-        sumFormula: formula([sub("x", "t"), "=", row(sub("E", row("id", "(", "t", ")")), "+", sub("P", "t"))]),
-        vocabulary,
-        token: token.element,
-        position: position.element,
-        x: x.element,
-        batchSize: batchSize.element,
-        order: order.element,
-        last: last.element,
-        batches: batches.elements,
-        verdict: make("small", { class: "hl-ids" }, VERDICT.join(", ")),
-      },
-      explanation: arithmetic.element,
-      update(found) {
-        data = found;
-        showVocabulary();
-        const columns = ["0", "1", "2"];
-        const positions = data.words.map((/** @type {string} */ _, /** @type {number} */ i) => `position ${i}`);
-        token.show({ rows: data.words, columns, values: data.token });
-        position.show({ rows: positions, columns, values: data.position });
-        x.show({ rows: data.words, columns, values: data.x });
-        arithmetic.update(x, [0, 0]);
-        showWindows();
-        batches.update(data);
-      },
-      play() {
-        const [word, id] = [data.words[0], data.ids[0]];
-        const known = data.vocabulary.findIndex((entry) => entry[1] === id);
-        return [
-          { at: vocabulary.children[known] ?? null, words: `“${word}” has the id ${id}.` },
-          { at: [token, 0, 0], words: `The id says which row to take: row ${id} of the token embeddings.` },
-          { at: [position, 0, 0], words: "To its first number, that of position 0 is added." },
-          { at: [x, 0, 0], words: `Their sum is the first of the numbers that the model reads for “${word}”.` },
-        ];
-      },
-    };
-  },
-};
+  play() {
+    const { words, ids, vocabulary } = this.data;
+    const [word, id] = [words[0], ids[0]];
+    const known = vocabulary.findIndex((entry) => entry[1] === id);
+    return /** @type {Stop[]} */ ([
+      { at: this.vocabulary.children[known] ?? null, words: `“${word}” has the id ${id}.` },
+      { at: [this.token, 0, 0], words: `The id says which row to take: row ${id} of the token embeddings.` },
+      { at: [this.position, 0, 0], words: "To its first number, that of position 0 is added." },
+      { at: [this.x, 0, 0], words: `Their sum is the first of the numbers that the model reads for “${word}”.` },
+    ]);
+  }
+}
+
+/** The first batch of the book's text, at a stride that the visitor chooses. */
+export function verdictBatch() {
+  const element = rowOf();
+  const stride = choice({
+    label: "stride of the book’s windows",
+    options: { 1: "1", 4: "4" },
+    value: /** @type {"1" | "4"} */ ("4"),
+    change: (key) => show(Number(key)),
+  });
+  /** @param {number} step */
+  function show(step) {
+    const starts = Array.from({ length: MAX_BATCH }, (_, i) => i * step);
+    const windows = (/** @type {number} */ shift) => starts.map((at) => VERDICT.slice(at + shift, at + shift + 4));
+    element.replaceChildren(
+      tensor("The book’s inputs", windows(0)),
+      tensor("The book’s targets", windows(1), "hl-all-targets"),
+    );
+  }
+  show(4);
+  return { stride: stride.element, element };
+}
 
 // The windows over a sentence, and the prediction that each target is practice for.
 
@@ -294,20 +341,20 @@ class WindowList {
 
 /** @typedef {{ inputs: number[][], targets: number[][] }} Tensors */
 
+/** @param {string} name @param {number[][]} ids @param {string} [css] */
+function tensor(name, ids, css = "") {
+  const rows = ids.map((line) => line.map((id) => makeCell(id)));
+  const shape = `${name}, shape (${ids.length}, ${ids[0].length})`;
+  const table = makeTable({ rows }, { class: `hl-window ${css}`, "aria-label": name });
+  const caption = make("figcaption", {}, make("b", {}, shape));
+  return make("figure", { class: "hl-figure" }, caption, make("div", { class: "hl-scroll" }, table));
+}
+
 /** @param {Record<string, any>} kept the batch that is shown */
 function batchList(kept) {
   const batches = make("p", { class: "hl-spelled", role: "group", "aria-label": "Batches" });
   const status = make("p", { class: "hl-count", role: "status" });
   const tensors = make("div", {});
-
-  /** @param {string} name @param {number[][]} ids @param {string} css */
-  function tensor(name, ids, css) {
-    const rows = ids.map((line) => line.map((id) => makeCell(id)));
-    const shape = `${name}, shape (${ids.length}, ${ids[0].length})`;
-    const table = makeTable({ rows }, { class: `hl-window ${css}`, "aria-label": name });
-    const caption = make("figcaption", {}, make("b", {}, shape));
-    return make("figure", { class: "hl-figure" }, caption, make("div", { class: "hl-scroll" }, table));
-  }
 
   /** @param {Data["windows"]} data */
   function update(data) {
@@ -330,7 +377,7 @@ function batchList(kept) {
       const found = /** @type {Tensors | undefined} */ (all[kept.batch]);
       tensors.replaceChildren(
         ...(found
-          ? [rowOf(tensor("Batch inputs", found.inputs, ""), tensor("Batch targets", found.targets, "hl-all-targets"))]
+          ? [rowOf(tensor("Batch inputs", found.inputs), tensor("Batch targets", found.targets, "hl-all-targets"))]
           : []),
       );
     };

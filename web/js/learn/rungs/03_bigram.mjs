@@ -145,6 +145,7 @@ export const bigram = {
         stop,
         learning: report.elements.learning,
         experiment: experiment.elements,
+        printed: code(PRINTED.sample),
         trainLink: canTrain()
           ? [
               paragraph(
@@ -319,4 +320,8 @@ const describe = ({ beginning, characters, ids, n }) => [
 ];
 
 // What the lecture prints. What is measured of its experiment here is sent by the server.
-const PRINTED = { untrained: 4.8786, trained: 2.495 };
+const PRINTED = {
+  untrained: 4.8786,
+  trained: 2.495,
+  sample: "SKIcLT;AcELMoTbvZv C?nq-QE33:CJqkOKH-q;:la!oiywkHjgChzbQ?u!3bLIgwevmyFJGUGp\n" + "wnYWmnxKWWev-tDqXErVKLgJ",
+};

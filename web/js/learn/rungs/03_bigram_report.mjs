@@ -100,7 +100,7 @@ export class Report {
     this.follows = this.arithmetic.table({
       name: "Which character follows which",
       axes: "the probability of the column’s character after the row’s; each row is a softmax of logits",
-      digits: 3,
+      digits: 2,
       explain: (r, c) => this.#explain(r, c),
     });
     this.sentence = new Chips();

@@ -178,7 +178,9 @@ export const averageOfThePast = {
       play() {
         const { words, x: values } = data;
         const last = words.length - 1;
-        const [share, mean] = [weights.valueAt(last, 0), averages.valueAt(last, 0)].map((value) => fixed(value ?? 0));
+        const [share, mean] = [weights.valueAt(last, 0), averages.valueAt(last, 0)].map((value) =>
+          fixed(value ?? 0, 2),
+        );
         const scored = data.edited_scores
           ? `Its score is ${fixed(data.masked[last][0] ?? 0, 2)}.`
           : "Its score is 0, like all others.";
@@ -186,7 +188,7 @@ export const averageOfThePast = {
           ? `Softmax of the scores: its weight is ${share}.`
           : `${last + 1} equal scores, so each gets the weight ${share}.`;
         return [
-          { at: [x, 0, 0], words: `“${words[0]}” comes with the number ${fixed(values[0][0])}.` },
+          { at: [x, 0, 0], words: `“${words[0]}” comes with the number ${fixed(values[0][0], 2)}.` },
           { at: [masked, last, 0], words: `“${words[last]}” may look at it. ${scored}` },
           { at: [weights, last, 0], words: weighted },
           { at: [averages, last, 0], words: `Weight × number, added up over all words so far: ${mean}.` },
@@ -243,6 +245,7 @@ function toyProduct(lesson) {
     arithmetic.table({
       name,
       axes: name === "a" ? "3 × 3" : "3 × 2",
+      digits: 2,
       sums: name === "a",
       explain: (r, c) => [
         paragraph(
@@ -253,6 +256,7 @@ function toyProduct(lesson) {
   );
   const product = arithmetic.table({
     name: "a · b",
+    digits: 2,
     explain: (r, c) => {
       const title = [`Row ${r} of a × column ${c} of b: `, MEANING[/** @type {keyof typeof MEANING} */ (data.kind)]];
       return dotCell({ terms: data.terms, r, c, total: data.product[r][c], title });

@@ -256,7 +256,7 @@ export const selfAttention = {
         const [query, key] = [data.words[q], data.words[k]];
         const terms = data.score_terms.products[q][k];
         const i = terms.indexOf(Math.max(...terms));
-        const [value, weight] = [fixed(data.x[k][i]), fixed(data.weights[q][k])];
+        const [value, weight] = [fixed(data.x[k][i], 2), fixed(data.weights[q][k], 2)];
         return [
           { at: [x, k, i], words: `“${key}” comes with the number ${value}.` },
           {

@@ -310,11 +310,11 @@ export const trainableWeights = {
       play() {
         const [q, k] = looksMost(data.weights);
         const [query, key] = [data.words[q], data.words[k]];
-        const weight = fixed(data.weights[q][k]);
+        const weight = fixed(data.weights[q][k], 2);
         const swaps = isReaders(data.kind);
         const role = swaps ? "key" : "query";
         return [
-          { at: [x, q, 0], words: `“${query}” comes with the number ${fixed(data.x[q][0])}.` },
+          { at: [x, q, 0], words: `“${query}” comes with the number ${fixed(data.x[q][0], 2)}.` },
           { at: [matrices[role], 0, 0], words: `A weight of W ${role}, which training would change, multiplies it.` },
           {
             at: [swaps ? keys : queries, q, 0],

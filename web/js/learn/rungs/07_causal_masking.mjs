@@ -207,7 +207,7 @@ export const causalMasking = {
         const [q, k] = looksMost(weights);
         const [query, key] = [words[q], words[k]];
         return [
-          { at: [x, k, 0], words: `“${key}” comes with the number ${fixed(data.x[k][0])}.` },
+          { at: [x, k, 0], words: `“${key}” comes with the number ${fixed(data.x[k][0], 2)}.` },
           { at: [tables.scores, q, k], words: `How well “${key}” matches what “${query}” looks for.` },
           {
             at: [tables.masked, q, k],
@@ -217,7 +217,7 @@ export const causalMasking = {
             at: [tables.weights, q, k],
             words:
               "Divided by √head_dim, then softmax over the row: exp of −∞ is 0, and " +
-              `“${key}” gets ${fixed(weights[q][k])}.`,
+              `“${key}” gets ${fixed(weights[q][k], 2)}.`,
           },
         ];
       },

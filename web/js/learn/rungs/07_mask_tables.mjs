@@ -71,6 +71,7 @@ export function makeTables(arithmetic, current) {
       name: "Masked scores",
       operands: cellIn("scores"),
       axes: "click one to hide or show a word",
+      digits: 2,
       hole: "−∞",
       explain(r, c) {
         if (isHidden(r, c)) return hidden(r, c);
@@ -107,7 +108,7 @@ export function makeTables(arithmetic, current) {
       ],
     }),
     cut: arithmetic.table({
-      name: "1. The hidden ones set to 0",
+      name: "1b. The hidden ones set to 0",
       operands: cellIn("all_weights"),
       axes: "rows no longer add up to 1",
       sums: true,
@@ -119,7 +120,7 @@ export function makeTables(arithmetic, current) {
       },
     }),
     renormalised: arithmetic.table({
-      name: "2. Divided by the sum of the rest",
+      name: "1b, divided by the sum of the rest",
       operands: rowIn("cut"),
       axes: "attention weights",
       sums: true,

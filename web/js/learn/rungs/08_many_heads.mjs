@@ -246,9 +246,9 @@ export const manyHeads = {
         const { weights: inHead } = data.random[0];
         const [q, k] = looksMost(inHead);
         const [query, key] = [data.words[q], data.words[k]];
-        const weight = fixed(inHead[q][k]);
+        const weight = fixed(inHead[q][k], 2);
         return [
-          { at: [x, k, 0], words: `“${key}” comes with the number ${fixed(data.x[k][0])}.` },
+          { at: [x, k, 0], words: `“${key}” comes with the number ${fixed(data.x[k][0], 2)}.` },
           { at: [values, k, 0], words: `W value of head 0 makes of its numbers what “${key}” contributes.` },
           { at: [weights[0], q, k], words: `In head 0, “${query}” gives “${key}” the weight ${weight}.` },
           {

@@ -290,7 +290,7 @@ export const restOfABlock = {
       play() {
         const r = data.words.length - 1;
         /** @param {Matrix} values */
-        const at = (values) => fixed(data[values][r][0]);
+        const at = (values) => fixed(data[values][r][0], 2);
         return [
           { at: [x, r, 0], words: `“${data.words[r]}” enters the block with the number ${at("x")}.` },
           { at: [scaled, r, 0], words: `Times the slider, ${number(data.scale)}: it is now in the residual stream.` },

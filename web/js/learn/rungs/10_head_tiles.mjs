@@ -83,12 +83,12 @@ export class HeadTiles {
     this.looks.show(chips, scores.length, `Where ${from} alone looks: scores / √head_dim → attention weights`);
     const [most] = byWeight;
     const [at, to] = [this.looks.list.children[shown.indexOf(most)], `“${tokens[most]}”`];
-    const weight = fixed(weights[most]);
+    const weight = fixed(weights[most], 2);
     this.stops = [
       { at: this.#tiles[place[0]][place[1]], value: name, words: `In layer ${place[0]}, each head gathers something.` },
       {
         at: at.firstElementChild,
-        value: fixed(scores[most]),
+        value: fixed(scores[most], 2),
         words: `In ${name}, the query of ${from} times the key of ${to}, divided by √head_dim: the score.`,
       },
       {

@@ -193,7 +193,7 @@ export const wholeModel = {
           ...layersOnTheWay.slice(0, layer + 1),
           ...tiles.stops,
           ...layersOnTheWay.slice(layer + 1),
-          { at: inTable(0), words: `The vector’s dot product with that of “${visible(text)}” is ${fixed(logit)}.` },
+          { at: inTable(0), words: `The vector’s dot product with that of “${visible(text)}” is ${fixed(logit, 2)}.` },
           { at: inTable(1), words: `Softmax over all ${number(data.vocab_size)} tokens: ${exact(p)}.` },
         ];
       },

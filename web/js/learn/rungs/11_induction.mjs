@@ -175,16 +175,16 @@ export const induction = {
       const effect =
         String(muted) === String(data.head)
           ? "It looks where it did, but what it finds there is no longer added to the token’s vector."
-          : `The weight of ${theHead(data.head)} on what followed last time goes from ${fixed(read.induction)} to ` +
-            `${fixed(without.induction)}.`;
-      const [before, after] = [fixed(read.first_loss), fixed(without.first_loss)];
+          : `The weight of ${theHead(data.head)} on what followed last time goes from ${fixed(read.induction, 2)} to ` +
+            `${fixed(without.induction, 2)}.`;
+      const [before, after] = [fixed(read.first_loss, 2), fixed(without.first_loss, 2)];
       const phraseToo =
         without.first_loss - read.first_loss > CLEAR_RISE
           ? `The phrase suffers too, from ${before} to ${after}: the head does more than repeat.`
           : `The loss of the phrase goes from ${before} to ${after}.`;
       risen.textContent = muted
-        ? `Without ${theHead(muted)}, the loss of the repetition ${way} by ${fixed(Math.abs(change))} nats per ` +
-          `token, from ${fixed(read.second_loss)} to ${fixed(without.second_loss)}. ${effect} ${phraseToo}`
+        ? `Without ${theHead(muted)}, the loss of the repetition ${way} by ${fixed(Math.abs(change), 2)} nats per ` +
+          `token, from ${fixed(read.second_loss, 2)} to ${fixed(without.second_loss, 2)}. ${effect} ${phraseToo}`
         : "All heads are at work.";
     }
 
@@ -218,7 +218,7 @@ export const induction = {
         const when = data.steps.length ? ` after step ${number(data.step)}` : "";
         const less = muted ? `, without ${theHead(muted)}` : "";
         said.textContent =
-          `${data.model}${when}${less}: on average, ${theHead(head)} gives ${fixed(without.induction)} of its ` +
+          `${data.model}${when}${less}: on average, ${theHead(head)} gives ${fixed(without.induction, 2)} of its ` +
           `weight to what followed last time, n − 1 = ${n - 1} tokens back.`;
         showText();
         pictures.forEach(({ caption, element }, i) => {
@@ -247,8 +247,9 @@ export const induction = {
         const look = (which, query, key) => {
           const given = weights[which].slice(cells(query), cells(query + 1));
           const most = given.indexOf(Math.max(...given));
-          const others = most === key ? "more than any other" : `but “${visible(tokens[most])}” ${fixed(given[most])}`;
-          return { value: fixed(given[key]), words: `${fixed(given[key])}, ${others}` };
+          const others =
+            most === key ? "more than any other" : `but “${visible(tokens[most])}” ${fixed(given[most], 2)}`;
+          return { value: fixed(given[key], 2), words: `${fixed(given[key], 2)}, ${others}` };
         };
         const [noted, found] = [fedBy && look(1, i + 1, i), look(0, n + i, i + 1)];
         const [first, second] = [without.losses[i], without.losses[n + i]].map((loss) => fixed(loss, 2));
