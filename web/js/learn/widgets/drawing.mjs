@@ -1,7 +1,6 @@
 // What the drawings of most rungs have in common.
 
-import { Arithmetic, named } from "../../widgets/arithmetic.mjs";
-import { paragraph } from "./elements.mjs";
+import { Arithmetic } from "../../widgets/arithmetic.mjs";
 
 /** @import { Lesson } from "../rung.js" */
 /** @import { Data } from "../data.js" */
@@ -21,11 +20,3 @@ export class Drawing {
     this.explanation = this.arithmetic.element;
   }
 }
-
-/**
- * Where a number of a word comes from.
- * @param {{ words: string[], origin: string }} data
- * @param {number} r
- * @param {number} c
- */
-export const originOf = ({ words, origin }, r, c) => [paragraph(`Number ${c} of `, named(words[r]), `: ${origin}.`)];
