@@ -15,7 +15,7 @@ import pytest
 
 from helpers.files import ROOT
 from helpers.server import Server, start
-from web.learn.notebook import NOTEBOOKS
+from web.learn.notebooks.notebook import NOTEBOOKS
 
 SENTENCE = "What is in a name?"
 TEXT = "the cat sat on the mat. the dog sat on the cat. " * 20
@@ -97,7 +97,8 @@ TABLES: dict[str, dict[str, str]] = {
         "surprise at the token that follows": "end.surprise",
     },
 }
-# Runs the code cells of each notebook in a fresh namespace, where Headscope and its other packages are missing.
+# Runs the code cells of each notebook in a fresh namespace, where Headscope and its other packages are missing. A task
+# fails as it stands, and passes with its solution.
 RUN = """
 import contextlib, io, json, sys
 for name in ("model", "web", "regex", "tiktoken", "gradio"):
@@ -108,8 +109,16 @@ for name, notebook in json.load(sys.stdin).items():
     sys.modules[name] = type(sys)(name)
     with contextlib.redirect_stdout(out):
         for cell in notebook["cells"]:
-            if cell["cell_type"] == "code":
-                exec(compile(cell["source"], name, "exec"), names)
+            if cell["cell_type"] != "code":
+                continue
+            if "solved" in cell:
+                try:
+                    exec(compile(cell["source"], name, "exec"), names)
+                except AssertionError:
+                    pass
+                else:
+                    raise ValueError(f"{name}: {cell['id']} passes unsolved")
+            exec(compile(cell.get("solved", cell["source"]), name, "exec"), names)
     printed[name] = out.getvalue()
 print(json.dumps(printed))
 """
@@ -121,6 +130,8 @@ printed = {}
 for name, notebook in json.load(sys.stdin).items():
     notebook = nbformat.from_dict(notebook)
     nbformat.validate(notebook)
+    for cell in notebook.cells:
+        cell.source = cell.pop("solved", cell.source)
     NotebookClient(notebook, timeout=240).execute()
     printed[name] = "".join(out.text for cell in notebook.cells for out in cell.get("outputs", ()))
 print(json.dumps(printed))
@@ -156,10 +167,30 @@ def printed(notebooks: dict[str, Any]) -> dict[str, str]:
 def run(notebooks: dict[str, Any], folder: Path = ROOT) -> dict[str, str]:
     """What each of the notebooks prints in ``folder``."""
     command = [sys.executable, "-I", "-c", RUN]  # isolated: nothing of the repository can be imported
-    ran = subprocess.run(command, input=json.dumps(notebooks), cwd=folder, capture_output=True, text=True)
+    given = json.dumps({name: with_solutions(notebook) for name, notebook in notebooks.items()})
+    ran = subprocess.run(command, input=given, cwd=folder, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]
     found: dict[str, str] = json.loads(ran.stdout.splitlines()[-1])
     return found
+
+
+def with_solutions(notebook: Any) -> Any:
+    """The notebook; each task also has what its cell holds once it is solved."""
+    sources = {cell["id"]: cell["source"] for cell in notebook["cells"]}
+
+    def solved(cell: Any) -> Any:
+        kind, _, number = cell["id"].partition("-")
+        if kind != "task":
+            return cell
+        _, check = cell["source"].split("    ...\n")
+        return cell | {"solved": f"{sources[f'solution-{number}']}\n{check}"}
+
+    return notebook | {"cells": [solved(cell) for cell in notebook["cells"]]}
+
+
+def inputs_of(notebook: Any) -> str:
+    (found,) = [cell["source"] for cell in notebook["cells"] if cell["id"] == "inputs"]
+    return str(found)
 
 
 def rows_below(text: str, name: str) -> list[list[str]]:
@@ -236,14 +267,26 @@ def test_a_bigram_model_trains_as_on_the_page(printed: dict[str, str], notebook_
 
 
 @pytest.mark.slow
-def test_without_a_text_a_notebook_trains_on_what_the_page_would_write(notebook_server: Server) -> None:
-    body = {"sentence": SENTENCE, "steps": 1, "seed": 3}
-    lines = httpx.post(f"{notebook_server.url}/learn/bigram", json=body, timeout=60).text.splitlines()
-    *_, written = (report for report in map(json.loads, lines) if report["stage"] == "writing")
+def test_without_a_text_a_notebook_has_the_table_that_the_page_opens_with(notebook_server: Server) -> None:
+    body = {"sentence": SENTENCE}
+    shown = httpx.post(f"{notebook_server.url}/learn/untrained-bigram", json=body, timeout=60).json()["example"]
+    before, training, after = shown
     url = f"{notebook_server.url}/learn/notebooks/untrained-bigram.ipynb"
-    inputs = httpx.post(url, json=body, timeout=60).json()["cells"][2]["source"]
-    assert f"training_text = {written['text']!r}\n" in inputs
-    assert "no model" in httpx.post(url, json=body | {"model": "nobody"}).json()["detail"]
+    text = run({"recorded": httpx.post(url, json=body, timeout=60).json()})["recorded"]
+    losses = [before["uniform"], before["floor"], before["loss"], after["loss"], after["held_out"]]
+    assert_same(rows_below(text, "The losses, as recorded"), [[loss] for loss in losses])
+    assert_same(rows_below(text, "the probability of each of them after each"), training["snapshots"][-1]["follows"])
+    rated = [each["probability"] for each in after["sentence"] if each["probability"]]
+    title = "each character of the sentence: probability, surprise"
+    assert_same(rows_below(text, title), [[p, -math.log(p)] for p in rated])
+
+
+@pytest.mark.slow
+def test_tasks_can_be_solved_for_two_words(notebook_server: Server) -> None:
+    body = {"sentence": "Hi there"}
+    url = f"{notebook_server.url}/learn/notebooks"
+    short = {name: httpx.post(f"{url}/{name}.ipynb", json=body, timeout=60).json() for name in NOTEBOOKS}
+    assert all(text.count("Right.\n") == 3 for text in run(short).values())
 
 
 @pytest.mark.slow
@@ -269,7 +312,7 @@ def test_rows_are_named_after_the_visitor_s_words(
     name: str, notebooks: dict[str, Any], printed: dict[str, str], notebook_server: Server
 ) -> None:
     shown = post(notebook_server, name, name)
-    assert f"sentence = {SENTENCE!r}\nwords = {shown['words']!r}\n" in notebooks[name]["cells"][-2]["source"]
+    assert f"sentence = {SENTENCE!r}\nwords = {shown['words']!r}\n" in inputs_of(notebooks[name])
     assert printed[name].startswith(f"{SENTENCE}\n")
     for title, path in TABLES[name].items():
         if len(at(shown, path)) == len(shown["words"]):
@@ -342,9 +385,14 @@ def test_jupyter_executes_all_of_them(notebooks: dict[str, Any], printed: dict[s
         pytest.skip(f"nbclient cannot be installed here: {installed.stderr.strip()[-200:]}")
     env = {"JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(tmp_path / "ipython"), "PYTHONPATH": str(folder)}
     (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
+    given = {name: with_solutions(notebook) for name, notebook in notebooks.items()}
+    given["unsolved"] = notebooks["self-attention"]
     ran = subprocess.run(
-        [sys.executable, "-c", EXECUTE], input=json.dumps(notebooks), cwd=tmp_path, env=os.environ | env,
+        [sys.executable, "-c", EXECUTE], input=json.dumps(given), cwd=tmp_path, env=os.environ | env,
         capture_output=True, text=True,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr[-3000:]
-    assert json.loads(ran.stdout.splitlines()[-1]) == printed
+    found = json.loads(ran.stdout.splitlines()[-1])
+    unsolved = found.pop("unsolved")
+    assert found == printed
+    assert printed["self-attention"] == unsolved + 3 * "Right.\n"

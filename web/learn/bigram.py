@@ -99,19 +99,6 @@ async def write_training_text(
             yield loaded.name, "\n".join(part.strip("\n") for part in texts)
 
 
-async def with_training_text(
-    served: ServedModels, engines: Engines, request: BigramRequest, client: Hashable
-) -> BigramRequest:
-    """The request with the text that its training would begin by writing. Raises as ``write_training_text`` does."""
-    check_bigram(served, request)
-    text = request.training_text
-    if not text:
-        async with aclosing(write_training_text(served, engines, request, client)) as written:
-            async for _, so_far in written:
-                text = so_far
-    return request.model_copy(update={"training_text": text})
-
-
 async def learn_bigram(
     served: ServedModels, engines: Engines, request: BigramRequest, client: Hashable
 ) -> AsyncGenerator[dict[str, object]]:

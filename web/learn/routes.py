@@ -97,23 +97,20 @@ def learn_routes(services: Services) -> APIRouter:
     @router.post("/notebooks/{name}.ipynb")
     async def post_notebook(name: str, settings: dict[str, Any], request: Request) -> Response:
         """A rung as a notebook, with the visitor's sentence and settings."""
-        from .bigram import with_training_text
-        from .notebook import NOTEBOOKS, make_notebook
+        from .notebooks.notebook import NOTEBOOKS, make_notebook
 
         if name not in NOTEBOOKS:
             raise HTTPException(404, f"There is no notebook of {shorten(name)}.")
         asked = validated(NOTEBOOKS[name].request, settings)
         await served.wait()
         pool, snapshots, client = services.page_pool, services.snapshots, client_of(request)
-        if isinstance(asked, BigramRequest):
-            asked = await with_training_text(served, services.engines, asked, client)
         address = address_of(request, request.scope.get("root_path", ""), f"/learn/notebooks/{name}.ipynb")
         return as_json(await pool.run(client, make_notebook, name, snapshots, asked, address))
 
     @router.get("/models/{path:path}")
     async def get_model_file(path: str) -> Response:
         """A file of a model of the repository; never one of an operator's own model."""
-        from .notebook import published_file
+        from .notebooks.notebook import published_file
 
         file = await asyncio.to_thread(published_file, path)
         if file is None:

@@ -11,12 +11,13 @@ from urllib.error import HTTPError
 
 import pytest
 
-from web.learn import notebook, notebook_cells
-from web.learn.notebook import (
+from web.learn.notebooks import cells, notebook
+from web.learn.notebooks.copied_source import annotated_in, bound_by, definitions
+from web.learn.notebooks.notebook import (
     NOTEBOOKS,
-    annotated_in,
-    bound_by,
-    definitions,
+    RECORDED_BIGRAM,
+    Notebook,
+    exercises,
     files_to_fetch,
     published_file,
     published_hashes,
@@ -36,11 +37,14 @@ TYPES_OF_OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_types_of_other_packages_are_imported(name: str) -> None:
-    tree = ast.parse(definitions(NOTEBOOKS[name].run))
-    bound = {each for node in tree.body for each in bound_by(node)}
-    assert TYPES_OF_OTHERS & set(annotated_in(tree)) <= bound
+@pytest.mark.parametrize("made", [*NOTEBOOKS.values(), RECORDED_BIGRAM], ids=lambda made: made.run.__name__)
+def test_types_of_other_packages_are_imported(made: Notebook) -> None:
+    defined = ast.parse(definitions(made.run, made.tasks))
+    bound = {each for node in defined.body for each in bound_by(node)}
+    code = [cell.source for cell in exercises(made) if cell.kind == "code"]
+    for tree in (defined, *map(ast.parse, code)):
+        assert TYPES_OF_OTHERS & set(annotated_in(tree)) <= bound
+    assert not bound & {solution.__name__ for solution, _ in made.tasks}
 
 
 def test_the_hashes_are_those_of_the_repository_s_models() -> None:
@@ -75,9 +79,9 @@ def test_a_notebook_says_what_to_do_about_a_key(tmp_path: Path, monkeypatch: pyt
         sent.append(request.get_header("Authorization"))
         raise HTTPError(request.full_url, 401, "", Message(), io.BytesIO())
 
-    monkeypatch.setattr(notebook_cells, "urlopen", refuse)
+    monkeypatch.setattr(cells, "urlopen", refuse)
     monkeypatch.delenv("HEADSCOPE_KEY", raising=False)
-    fetch = notebook_cells.fetch_model
+    fetch = cells.fetch_model
     with pytest.raises(PermissionError, match="HEADSCOPE_KEY"):
         fetch("http://server", str(tmp_path), {"config.json": ""})
     monkeypatch.setitem(os.environ, "HEADSCOPE_KEY", "secret")

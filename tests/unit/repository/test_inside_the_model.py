@@ -35,7 +35,8 @@ KNOWN_TO = {
     "model/ladder/block.py",
     "model/ladder/trainable_attention.py",
     # A GPT-2 put together without Headscope, in notebooks.
-    "web/learn/notebook_cells.py",
+    "web/learn/notebooks/cells.py",
+    "web/learn/notebooks/tasks_of_models.py",
 }
 
 

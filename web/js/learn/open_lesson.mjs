@@ -66,8 +66,8 @@ export class OpenLesson {
     const before = rung > 1 ? lessons.linkTo(rung - 1, (title) => `← ${title}`) : make("span");
     const does = content.notebookDoes ?? "prints the numbers of this page";
     const needs = content.followsModel
-      ? "With your sentence and settings. It needs torch, safetensors and tokenizers, and fetches its model."
-      : `With your sentence and settings. It needs torch alone, and ${does}.`;
+      ? "With your sentence, three tasks and solutions. It needs torch, safetensors and tokenizers, and fetches its model."
+      : `With your sentence, three tasks and solutions. It needs torch alone, and ${does}.`;
     const after = lessons.linkTo(rung + 1, (title) => `${title} →`);
     const more = exercises(content.exercises, undefined, { rung, progress });
     const next = make("p", { class: "hl-next" }, content.next);

@@ -7,7 +7,7 @@ export const content = {
   core: false,
   learned:
     "The smallest language model is a table of pairs; loss is mean surprise, and held-out text reveals overfitting.",
-  notebookDoes: "trains the table as “Train it” does",
+  notebookDoes: "has the lecture’s table, or trains one on your text",
   steps: [
     {
       title: "Guess from one letter",

@@ -1,6 +1,7 @@
 """What the notebooks run: one function per rung, whose body becomes a cell, with its parameters set in the cell above.
 
-The definitions that they use are copied from the ladder (see ``notebook.py``), except those that this file defines.
+The definitions that they use are copied from the ladder (see ``copied_source.py``), except those
+that this file defines.
 """
 
 import hashlib
@@ -30,7 +31,7 @@ from model.ladder.averages import (
     stable_softmax,
     sum_normalise,
 )
-from model.ladder.bigram import BigramTraining
+from model.ladder.bigram import BigramTraining, rate
 from model.ladder.block import block_by_ladder, linear, normalise
 from model.ladder.bpe import BytePairEncoding, Word, learn_merges, visible
 from model.ladder.induction import read_twice
@@ -57,6 +58,14 @@ def show(name: str, values: Tensor, rows: Sequence[str] = ()) -> None:
     names = [row if row.isprintable() else repr(row) for row in rows] or [""] * len(lines)
     for row, line in zip(names, lines, strict=True):
         print(row.rjust(max(map(len, names))), " ".join(f"{value:9.4f}" for value in line))
+
+
+def near(answer: object, expected: Tensor | float) -> bool:
+    """Whether ``answer`` has the shape and the numbers of ``expected``, to four decimal places; None has not."""
+    if answer is None:
+        return False
+    mine, right = torch.as_tensor(answer).float(), torch.as_tensor(expected).float()
+    return mine.shape == right.shape and torch.allclose(mine, right, atol=1e-4)
 
 
 # The words that byte pairs never cross. Each non-ASCII character is represented by an ASCII character of the same kind.
@@ -198,6 +207,26 @@ def bigram(sentence: str, training_text: str, steps: int, learning_rate: float, 
         show("each character of the sentence: probability, surprise", torch.stack([p, -p.log()], dim=1), characters)
         show("their mean surprise", -p.log().mean())
     print(after["wrote"])
+
+
+def recorded_bigram(
+    sentence: str, characters: list[str], frequent: list[str], losses: dict[str, float], table: list[list[float]]
+) -> None:
+    """The table that the page opens with, trained on tiny Shakespeare, and a sentence as it rates it."""
+    # Training it takes 10,000 steps on a million characters: bench/lecture.py of Headscope has recorded these.
+    show("The losses, as recorded", torch.tensor(list(losses.values()))[:, None], list(losses))
+    places = [characters.index(character) for character in frequent]
+    print("the most frequent characters:", *map(repr, frequent))
+    show("the probability of each of them after each", torch.tensor(table)[places][:, places], frequent)
+    rated = [each for each in rate(sentence, characters, table) if each["probability"]]
+    if rated:
+        p = torch.tensor([each["probability"] for each in rated])
+        show(
+            "each character of the sentence: probability, surprise",
+            torch.stack([p, -p.log()], dim=1),
+            [str(each["text"]) for each in rated],
+        )
+        show("their mean surprise", -p.log().mean())
 
 
 def averages(sentence: str, words: list[str], x: Tensor, scores: Tensor) -> None:
