@@ -65,9 +65,10 @@ export class OpenLesson {
     const { progress } = lessons;
     const before = rung > 1 ? lessons.linkTo(rung - 1, (title) => `← ${title}`) : make("span");
     const does = content.notebookDoes ?? "prints the numbers of this page";
-    const needs =
-      "With your sentence, three tasks and solutions. It needs torch" +
-      (content.followsModel ? ", safetensors and tokenizers, and fetches its model." : ` alone, and ${does}.`);
+    const about = content.followsModel
+      ? "torch, safetensors and tokenizers, and fetches its model"
+      : `torch alone, and ${does}`;
+    const needs = `With your sentence, three tasks and solutions. It needs ${about}.`;
     const after = lessons.linkTo(rung + 1, (title) => `${title} →`);
     const more = exercises(content.exercises, undefined, { rung, progress });
     const next = make("p", { class: "hl-next" }, content.next);
