@@ -126,23 +126,22 @@ def test_what_each_layer_thought(written: Any, passed: TextPass, server: Server)
     box = ask(written, "What would each layer have predicted?")
     expected = logit_lens(passed, top=8)
     tokenizer = server.served.models["tiny"].tokenizer
-    rows = box.locator("tr[data-position]")
-    expect(rows).to_have_count(len(passed.ids))
-    marked = box.locator("tr[data-here='true']")
+    expect(box.locator("thead [data-position]")).to_have_count(len(passed.ids))
+    marked = box.locator("thead [data-here='true']")
     expect(marked).to_have_attribute("data-position", str(len(passed.ids) - 2))
-    for position, row in enumerate(table(written, "readings")):
-        decided = int(expected.decided[position])
-        assert row[1] == (f"L{decided - 1}" if decided else "embed")
-        shown = [word.replace("·", " ").replace("↵", "\n") for word in row[2:]]
-        assert shown == [tokenizer.decode([token]) for token in expected.ids[:, position, 0].tolist()]
-    cell = box.locator("tr[data-position='44'] [data-reading='1'] button")
+    *rows, settles = table(written, "readings")
+    assert settles[1:] == [f"L{decided - 1}" if decided else "start" for decided in expected.decided.tolist()]
+    for row, ids in zip(rows, expected.ids[..., 0].tolist(), strict=True):
+        shown = [word.replace("·", " ").replace("↵", "\n") for word in row[1:]]
+        assert shown == [tokenizer.decode([token]) for token in ids]
+    cell = box.locator("[data-position='44'][data-reading='1'] button")
     cell.click()
     expect(marked).to_have_attribute("data-position", "44")
     assert [number(row[1]) for row in table(written, "reading")] == pytest.approx(
         expected.probabilities[1, 44].tolist(), abs=6e-5, rel=6e-3
     )
     expect(box.get_by_text(f"{float(expected.kl[1, 44]):.4f} nats from the model")).to_be_visible()
-    cell.press("ArrowDown")
+    cell.press("ArrowRight")
     expect(marked).to_have_attribute("data-position", "45")
     expect(box.get_by_text("at position 45")).to_be_visible()
     assert readout(written)[0] == 45

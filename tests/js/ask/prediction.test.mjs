@@ -99,7 +99,7 @@ test("numbers with their sign", () => {
 });
 
 test("where a token settles, by the name of the layer", () => {
-  assert.deepEqual([0, 1, 6].map(shortName), ["embed", "L0", "L5"]);
+  assert.deepEqual([0, 1, 6].map(shortName), ["start", "L0", "L5"]);
 });
 
 test("what favours a token, in two sentences", () => {

@@ -9,6 +9,9 @@ import { weightText } from "./numbers.mjs";
 export const visible = (text) =>
   text.replaceAll(" ", "·").replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll("\r", "␍") || "∅";
 
+/** A token in a picture: with visible line breaks, and without the space before a word. @param {string} text */
+export const asWritten = (text) => visible(text.replace(/^ (?=\S)/, ""));
+
 /** Whether a text ends with spaces after a word; at the start of a line they indent it. @param {string} text */
 export const endsWithSpace = (text) => /\S +$/.test(text);
 

@@ -152,7 +152,8 @@ export class AskPanel {
     this.#built = built;
     this.#end = end;
     this.controls.replaceChildren(...this.#built.controls);
-    this.answer.replaceChildren(this.#built.element);
+    const { picture, element } = this.#built;
+    this.answer.replaceChildren(...(picture ? [picture, element] : [element]));
   }
 
   /** Send the request of the open question, or draw its answer if it is known. @param {BuiltQuestion} built */

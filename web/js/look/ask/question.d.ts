@@ -28,7 +28,9 @@ export type Asked = AskRequest | string | null;
 export interface BuiltQuestion {
   /** The visitor's controls, above the answer. */
   controls: Node[];
-  /** The answer. */
+  /** The one picture of the answer, between its sentence and its caveat. */
+  picture?: HTMLElement;
+  /** The numbers of the answer: folded below its picture, in the picture's place where there is none. */
   element: HTMLElement;
   /** What is to be asked. A request that differs from the previous one is sent. */
   request(): Asked;

@@ -1,0 +1,66 @@
+// The pictures of Ask's answers, in a small DOM.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openWindow, press, texts } from "../widgets/small_dom.mjs";
+
+openWindow("");
+const { decidedPlain, LayerStrip } = await import("../../../web/js/look/ask/questions/logit_lens.mjs");
+
+/** Predictions after each layer of a text of two tokens. */
+const reading = (/** @type {[string, number][]} */ ...found) =>
+  found.map(([text, probability], id) => ({
+    id,
+    text,
+    probability,
+    top: [{ text, probability }],
+    kl: 0.5,
+    answer: 0.1,
+  }));
+const lens = /** @type {any} */ ({
+  tokens: [{ text: "my" }, { text: " kite" }],
+  layers: [
+    reading(["my", 0.9], [" kite", 0.8]),
+    reading([" big", 0.3], [".", 0.4]),
+    reading([" kite", 0.94], [".", 0.7]),
+  ],
+  decided: [2, 1],
+});
+
+test("the layer at which a prediction settles, in one sentence", () => {
+  assert.equal(
+    decidedPlain(lens, 0),
+    "Only the last layer decides on “kite”, with 94%; before it, “big” leads with 30%.",
+  );
+  assert.equal(
+    decidedPlain(lens, 1),
+    "From layer 0 on, “.” leads: with 40% there and 70% at the end; before it, “kite” leads with 80%.",
+  );
+  assert.match(decidedPlain({ ...lens, decided: [0, 0] }, 1), /^“\.” leads from the start, and no layer changes that/);
+  const alike = { ...lens, layers: [lens.layers[0], reading(["kite", 0.3], [".", 1]), lens.layers[2]] };
+  assert.match(decidedPlain(alike, 0), /decides on “·kite”, .* before it, “kite” leads/); // two tokens that read alike
+});
+
+test("the strip has a column for each token and a row for each layer, and marks where it settles", () => {
+  /** @type {number[]} */
+  const looked = [];
+  const strip = new LayerStrip(
+    /** @type {any} */ ({ selection: { look: (/** @type {number} */ at) => looked.push(at) } }),
+  );
+  strip.show(lens, 0);
+  const rows = [...strip.table.querySelectorAll("tbody tr")].map((row) => texts(row, "th, td"));
+  assert.deepEqual(rows, [
+    ["start", "my", "kite"],
+    ["L0", "big", "."],
+    ["L1", "kite", "."],
+    ["settles", "L1", "L0"],
+  ]);
+  assert.deepEqual(texts(strip.table, ".hs-settles"), [".", "kite"]);
+  assert.match(String(strip.chosen.textContent), /^After layer 1, following “my”: kite 94%\. Darker is likelier\.$/);
+  const [button] = strip.table.querySelectorAll('[aria-pressed="true"]');
+  globalThis.document.body.append(strip.element);
+  /** @type {HTMLButtonElement} */ (button).focus();
+  press(button, "ArrowRight");
+  assert.deepEqual(looked, [1]);
+  assert.match(String(strip.chosen.textContent), /^After layer 1, following “kite”: \. 70%/);
+});
