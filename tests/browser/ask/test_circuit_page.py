@@ -36,10 +36,10 @@ def test_a_circuit_of_own_pairs(page: Any, tiny: LoadedModel) -> None:
     found = tiny.circuit(ROWS)
     heads, edges = len(found.heads), len(found.edges)
     expect(panel.locator(".hs-plain")).to_have_text(
-        re.compile(f"^{heads} heads? and {edges} edges? keep {share(found.kept)} of the effect")
+        re.compile(f"^{heads} heads? and {edges} edges? are enough: .*, {share(found.kept)} of the pull")
     )
     expect(panel.locator(".hs-circuit .hs-node-head")).to_have_count(heads)
-    expect(panel.locator(".hs-circuit .hs-edge")).to_have_count(edges)
+    expect(panel.locator(".hs-circuit .hs-edge:not(.hs-reads)")).to_have_count(edges)
     rows = panel.get_by_role("table", name="Edges of the circuit").locator("tbody tr")
     expect(rows).to_have_count(edges)
     strongest = max(found.edges, key=lambda each: abs(each.lost))
@@ -52,9 +52,9 @@ def test_a_circuit_of_own_pairs(page: Any, tiny: LoadedModel) -> None:
     expect(said).to_contain_text(f"cut from the circuit, {share(strongest.lost)} of the effect is lost")
     expect(panel.locator(".hs-circuit .hs-edge.hs-is-open")).to_have_count(1)
 
-    # A box opens its head, and an edge into a head leads to the paths into it.
+    # A node opens its head, and an edge into a head leads to the paths into it.
     first = sorted(found.heads, key=lambda each: (each.layer, each.head))[0]
-    panel.locator(".hs-node-head").filter(has_text=f"L{first.layer} H{first.head} ").click()
+    panel.locator(f".hs-node-head[data-head='L{first.layer} H{first.head}']").click()
     expect(said).to_contain_text(f"at position {first.position} ({share(first.lost_there)})")
     assert open_head(page) == (first.layer, first.head)
 
@@ -71,9 +71,9 @@ def test_a_circuit_of_this_text_and_a_changed_one(page: Any, tiny: LoadedModel) 
     changed.fill(other)
     changed.press("Tab")
     found = tiny.circuit([{"prompt": clean, "corrupted": other, "answer": whole[-1]}])
-    expect(panel.locator(".hs-plain")).to_contain_text(f"keep {share(found.kept)} of the effect")
+    expect(panel.locator(".hs-plain")).to_contain_text(f"{share(found.kept)} of the pull")
     page.reload()
-    expect(page.locator(".hs-ask .hs-plain")).to_contain_text(f"keep {share(found.kept)} of the effect")
+    expect(page.locator(".hs-ask .hs-plain")).to_contain_text(f"{share(found.kept)} of the pull")
 
 
 def test_what_a_heads_weights_do_to_tokens(page: Any, tiny: LoadedModel) -> None:

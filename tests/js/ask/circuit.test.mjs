@@ -1,36 +1,56 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { arcsOf } from "../../../web/js/look/ask/questions/circuit.mjs";
-import { layOut } from "../../../web/js/look/ask/questions/circuit_graph.mjs";
-
-const BOX = 124;
+import { arcsOf, circuitPlain } from "../../../web/js/look/ask/questions/circuit.mjs";
+import { layOut, wordsRead } from "../../../web/js/look/ask/questions/circuit_graph.mjs";
 
 /** @param {[number, number][]} places */
 const heads = (places) => places.map(([layer, head]) => ({ layer, head }));
 
-test("boxes of one layer do not overlap, and a line down from a box crosses no other", () => {
+test("heads of one layer stand below each other, and later layers further to the right", () => {
   const found = heads([
     [0, 0],
     [0, 3],
     [0, 5],
     [2, 1],
+    [3, 1],
     [4, 4],
     [4, 2],
   ]);
-  const { places, width, logits } = layOut(found);
-  const boxes = [...places.values()];
-  assert.equal(boxes.length, found.length);
-  for (const one of boxes) {
-    assert.ok(one.x >= BOX / 2 && one.x <= width - BOX / 2 && one.y < logits.y);
-    for (const other of boxes) {
-      if (one === other) continue;
-      if (one.y === other.y) assert.ok(Math.abs(one.x - other.x) > BOX);
-      else assert.ok(Math.abs(one.x - other.x) > BOX / 2);
-    }
-  }
-  assert.equal(places.get("L4 H2")?.y, places.get("L4 H4")?.y);
-  assert.ok(Number(places.get("L0 H0")?.y) < Number(places.get("L2 H1")?.y));
+  const { places, titles, height, words, next } = layOut(found, 2);
+  assert.equal(places.size, found.length);
+  assert.deepEqual(
+    titles.map(({ layer }) => layer),
+    [0, 2, 3, 4],
+  );
+  const [a, b, c, d] = ["L0 H0", "L0 H3", "L2 H1", "L4 H2"].map((name) => places.get(name) ?? assert.fail(name));
+  assert.ok(words[0].x < a.x && a.x === b.x && b.x < c.x && c.x < d.x && d.x < next.x);
+  assert.ok(b.y - a.y >= 55); // a head with the number below it
+  assert.notEqual(places.get("L2 H1")?.y, places.get("L3 H1")?.y); // a line past one single head does not cross another
+  for (const { x, y } of [...places.values(), ...words]) assert.ok(x > 0 && x < 100 && y >= 30 && y <= height - 30);
+});
+
+test("the words that heads look at most stand in the order of the text", () => {
+  const reads = (/** @type {number} */ key, /** @type {number} */ weight) => ({
+    key,
+    weight,
+    reads: { id: key, text: `w${key}` },
+  });
+  const all = [reads(9, 0.5), reads(2, 0.2), reads(9, 0.4), ...[3, 4, 5, 6, 7].map((key) => reads(key, 0.3))];
+  assert.deepEqual(
+    wordsRead(all).map(({ text }) => text),
+    ["w3", "w4", "w5", "w6", "w7", "w9"],
+  );
+});
+
+test("how faithful a circuit is says what the answers are", () => {
+  const pair = (/** @type {number} */ id) => ({ row: 0, answer: { id, text: " kite" } });
+  const answer = /** @type {any} */ ({ kept: 0.912, heads: [{}], edges: [{}, {}], pairs: [pair(1), pair(1)] });
+  assert.equal(
+    circuitPlain(answer),
+    "1 head and 2 edges are enough: with everything else silenced, 91% of the pull towards “kite” is left.",
+  );
+  assert.match(circuitPlain({ ...answer, pairs: [pair(1), pair(2)] }), /towards the answers is left/);
 });
 
 test("one head, and none", () => {

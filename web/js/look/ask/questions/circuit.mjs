@@ -3,7 +3,7 @@
 import { make } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { counted, fixed, percent } from "../../../lib/numbers.mjs";
-import { visible } from "../../../lib/words.mjs";
+import { spoken, visible } from "../../../lib/words.mjs";
 import { writeChoices } from "../../state/choices.mjs";
 import { HeadList } from "../head_list.mjs";
 import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
@@ -37,6 +37,11 @@ export const circuit = {
   defaults: { set: FIRST_SET, ...UNCHANGED },
   build: (context) => new Circuit(context),
 };
+
+const LINES = [
+  "At the left, how much each head looks at a word of the first prompt. To the right, how much of the effect is lost ",
+  "without a line or, below its name, without a head; dashed lines work against the answer.",
+];
 
 /** The end of an edge. @param {EdgeInCircuit} edge */
 const receiverName = ({ receiver, way }) =>
@@ -85,12 +90,12 @@ class Circuit {
     this.ask = () => {};
     this.cut.addEventListener("click", () => this.ask());
     this.controls = [make("span", {}, "over"), ...this.set.controls, this.own];
+    const key = make("p", { class: "hs-hint" }, ...LINES);
+    this.picture = make("div", { class: "hs-patching" }, this.graph.element, key, this.opened);
     this.element = make(
       "div",
       { class: "hs-patching" },
       this.sentence,
-      this.graph.element,
-      this.opened,
       make("div", { class: "hs-head-list" }, this.table),
       this.list.element,
     );
@@ -138,12 +143,8 @@ class Circuit {
 
   /** @param {CircuitAnswer} answer */
   draw(answer) {
-    const { kept, without_heads, heads, edges, pairs, left_out } = answer;
-    const parts = `${counted(heads.length, "head")} and ${counted(edges.length, "edge")}`;
-    this.conclude(
-      `${parts} keep ${percent(kept)} of the effect, with everything else ablated.`,
-      `Without any head, ${percent(without_heads)} is left.`,
-    );
+    const { without_heads, heads, edges, pairs, left_out } = answer;
+    this.conclude(circuitPlain(answer), `Without any head, ${percent(without_heads)} is left.`);
     if (answer === this.shown) return;
     this.shown = answer;
     this.opened.hidden = true;
@@ -186,6 +187,17 @@ class Circuit {
       arcs: arcsOf(edges),
     });
   }
+}
+
+/**
+ * How faithful the circuit is, in one sentence.
+ * @param {Pick<CircuitAnswer, "kept" | "heads" | "edges" | "pairs">} answer
+ */
+export function circuitPlain({ kept, heads, edges, pairs }) {
+  const parts = `${counted(heads.length, "head")} and ${counted(edges.length, "edge")}`;
+  const answers = new Set(pairs.map(({ answer }) => answer.id));
+  const towards = answers.size === 1 ? spoken(pairs[0].answer.text) : "the answers";
+  return `${parts} are enough: with everything else silenced, ${percent(kept)} of the pull towards ${towards} is left.`;
 }
 
 /** A pair as a row. @param {ChangedPair} pair */
