@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from ..serving.snapshots import Snapshots
-from . import bigram, block, induction, multi_head, one_number, self_attention, tokens_and_windows, whole_model
+from . import arithmetic, bigram, block, induction, kite, multi_head, self_attention, tokens_and_windows, whole_model
 from .lesson_request import LessonRequest, StrictRequest
 from .tokenized_sentence import WholeModelRequest
 
@@ -48,9 +48,11 @@ LESSONS = {
     # Rung 10
     "whole-model": Lesson(WholeModelRequest, whole_model.whole_model),
     "draw": Lesson(whole_model.DrawRequest, whole_model.draw),
+    # Rungs 10 and 11
+    "kite": Lesson(kite.KiteRequest, kite.kite),
     # Rung 11
     "induction": Lesson(induction.InductionRequest, induction.induction, "steps"),
     # All rungs: how a number is computed
-    "cell": Lesson(one_number.CellRequest, one_number.one_cell),
-    "number": Lesson(one_number.NumberRequest, one_number.one_number),
+    "cell": Lesson(arithmetic.CellRequest, arithmetic.one_cell),
+    "number": Lesson(arithmetic.NumberRequest, arithmetic.one_number),
 }

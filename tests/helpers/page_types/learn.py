@@ -43,6 +43,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     ],
     "transfer": [{"transfer": {"query": "transposed", "key": "own", "value": "own"}}],
     "whole-model": [{"model": "two-layer-steps"}, {"query": 0}],
+    "kite": [{"muted": [[4, 3]]}],
     "induction": [{"model": "two-layer-steps", "muted": [0, 0]}],
 }
 MAX_OBJECT = 70  # characters of an object that is written on one line

@@ -3,14 +3,19 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from model.loaded import load
+from web.learn.kite import COPYING
+from web.learn.lessons import LESSONS
+from web.serving.served_models import ServedModels
+from web.serving.snapshots import Snapshots
+from web.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 KITE = (ROOT / "web/js/learn/widgets/kite.mjs").read_text()
-COPYING = [(4, 3), (4, 5), (5, 5), (5, 6), (6, 0), (7, 6), (7, 7)]
 
 
 def printed(name: str) -> dict[str, float]:
@@ -19,7 +24,7 @@ def printed(name: str) -> dict[str, float]:
     return {word: float(chance) for word, chance in re.findall(r"(\w+): ([\d.]+)", values[1])}
 
 
-@pytest.mark.parametrize(("name", "off"), [("NEXT", []), ("WITHOUT", COPYING)])
+@pytest.mark.parametrize(("name", "off"), [("NEXT", []), ("WITHOUT", [*COPYING])])
 def test_the_chances_of_the_next_word_are_those_of_the_model(name: str, off: list[tuple[int, int]]) -> None:
     loaded = load(ROOT / "checkpoints/stories-bpe", device="cpu")
     prompt = json.loads((ROOT / "checkpoints/stories-bpe/opening.json").read_text())["prompt"]
@@ -30,3 +35,36 @@ def test_the_chances_of_the_next_word_are_those_of_the_model(name: str, off: lis
     for word, chance in printed(name).items():
         (token,) = loaded.parse_prompt(f"{prompt} {word}")[len(loaded.parse_prompt(prompt)) :]
         assert loaded.attribution(trace, token=token).probability == pytest.approx(chance, abs=6e-4)
+
+
+@pytest.fixture(scope="module")
+def snapshots() -> Snapshots:
+    served = ServedModels(Settings(checkpoints=("stories-bpe",), device="cpu"))
+    served.load()
+    return Snapshots(served)
+
+
+def told(snapshots: Snapshots, *muted: tuple[int, int]) -> Any:
+    lesson = LESSONS["kite"]
+    return lesson.answer(snapshots, lesson.request.model_validate({"muted": muted}))
+
+
+def test_the_steps_of_the_lessons_give_the_same_chances(snapshots: Snapshots) -> None:
+    for muted, name in (((), "NEXT"), (COPYING, "WITHOUT")):
+        found = told(snapshots, *muted)
+        assert found["error"] < 1e-5
+        chances = {word: found["chances"][1][word] for word in printed(name)}
+        assert chances == pytest.approx(printed(name), abs=6e-4)
+        assert found["best"]["text"] == (" new" if muted else " kite")
+    assert all(each["weight"] > 0.3 for each in told(snapshots)["heads"])
+
+
+def test_without_one_head_the_others_do_its_work(snapshots: Snapshots) -> None:
+    for head in COPYING:
+        assert told(snapshots, head)["chances"][1]["kite"] > 0.5
+
+
+def test_another_model_of_that_name_is_not_taken_for_it(snapshots: Snapshots, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told(Snapshots(ServedModels(Settings(checkpoints=())))) == {"model": None}
+    monkeypatch.setitem(snapshots.served.shared_sources, "stories-bpe", ROOT / "checkpoints")
+    assert told(snapshots) == {"model": None}

@@ -588,6 +588,14 @@ export interface Data {
     published: number[][];
     published_error: number;
   };
+  kite: {
+    model: string | null;
+    chances?: { kite: number; new: number; string: number }[];
+    best?: { text: string; p: number };
+    heads?: { head: number[]; isMuted: boolean; weight: number }[];
+    error?: number;
+    largest_error?: number;
+  };
   induction: {
     note: string;
     model: string;

@@ -35,15 +35,22 @@ export const content = {
     {
       title: "The next word",
       text: [
-        "The last vector is compared with that of every token in the list. Softmax turns these scores into chances, and one token is drawn. So a word is written: “kite”, too.",
+        "The last vector is compared with that of every token in the list. Softmax turns these scores into chances, and one token is drawn. So a word is written.",
         { show: "formula" },
       ],
       show: ["draw"],
       follow: -1,
     },
+    {
+      title: "Does it write “kite”?",
+      text: [
+        "Back to the story of rung 1. In the figure it goes through all eight layers of stories-bpe by your steps alone: the scores of rung 6, the mask of rung 7, the heads of rung 8, the block of rung 9. What you have built expects “kite”, with the model’s own 94%. And seven of its heads look back at that word.",
+      ],
+      show: ["kiteBuilt"],
+    },
   ],
-  next: "Which heads found the kite? Some look back at what followed the last time. How can a head know what followed?",
-  figure: [{ show: "story" }, { show: "layers" }, { show: "tiles" }, { show: "draw" }],
+  next: "So seven heads found the kite. Other heads look back at what followed the last time. How can a head know what followed?",
+  figure: [{ show: "story" }, { show: "layers" }, { show: "tiles" }, { show: "draw" }, { show: "kiteBuilt" }],
   deeper: {
     topics: "the head and its layer number by number, Raschka’s case",
     parts: [

@@ -53,12 +53,12 @@ export const content = {
     {
       title: "So, why “kite”?",
       text: [
-        "In the story, seven of the 64 heads of stories-bpe look back from “my” at “kite” and copy it. Without these seven it would expect “new”, and the chance of “kite” falls from 94% to 0.6%. Where [Look](#look) opens with this story, you can take them away yourself.",
+        "In the story, seven of the 64 heads of stories-bpe look back from “my” at “kite” and copy it. Take one away, and the others do its work: “kite” stays likely. Without all seven the model would write “new”, and the chance of “kite” falls from 94% to 0.6%. On [Look](#look) you can do the same with a text of your own.",
       ],
       show: ["kiteAnswer"],
     },
   ],
-  next: "That is where the word came from.",
+  next: "That is where the word came from: from earlier in the text, by heads that learned to look back and copy.",
   figure: [
     { show: "phrase" },
     { show: "repetition" },

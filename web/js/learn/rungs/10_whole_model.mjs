@@ -10,6 +10,7 @@ import { Stamp } from "../../widgets/stamp.mjs";
 import { content } from "../content/10_whole_model.mjs";
 import { bars } from "../widgets/chart.mjs";
 import { defined, heading, paragraph } from "../widgets/elements.mjs";
+import { storyByTheLessons } from "../widgets/kite.mjs";
 import { Strip } from "../widgets/strip.mjs";
 import { compiledLoops, Draw } from "./10_draw.mjs";
 import { HeadTiles } from "./10_head_tiles.mjs";
@@ -127,6 +128,7 @@ export const wholeModel = {
         layers: layers.element,
         tiles: tiles.element,
         draw: draw.element,
+        kiteBuilt: storyByTheLessons(),
         hint: panel.hint,
         token: token.element,
         position: position.element,

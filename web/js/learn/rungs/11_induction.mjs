@@ -8,7 +8,7 @@ import { cells } from "../../lib/triangle.mjs";
 import { visible } from "../../lib/words.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
-import { storyWithoutHeads } from "../widgets/kite.mjs";
+import { StoryWithoutHeads } from "../widgets/kite.mjs";
 import { content } from "../content/11_induction.mjs";
 import { bars, chart } from "../widgets/chart.mjs";
 import { Chips, choice, heading, paragraph, rowOf, slider } from "../widgets/elements.mjs";
@@ -195,7 +195,7 @@ export const induction = {
         ["i", " in the repetition, ", "n", " tokens in the phrase"],
       ),
       parts: {
-        kiteAnswer: storyWithoutHeads(),
+        kiteAnswer: new StoryWithoutHeads(lesson.kept).element,
         watch,
         said,
         step,

@@ -39,7 +39,8 @@ export class HeadCard {
     const axes = make("div", { class: "hs-card-axes", "aria-hidden": "true" }, make("span", {}, "to →"), "from ↓");
     this.matrix = make("div", { class: "hs-card-matrix" }, this.canvas, this.row, this.cell, this.labels, axes);
     this.name = make("h3", {});
-    this.role = make("p", { class: "hs-card-role" });
+    this.role = make("span", {});
+    this.how = make("a", { href: "#learn/11", class: "hs-card-how", hidden: true }, "How does a head do that?");
     this.adds = make("p", {
       title: "With all other scores as they are, 1 more makes the odds of a word 2.7 times as high",
     });
@@ -52,7 +53,8 @@ export class HeadCard {
     });
     this.off = make("button", { type: "button", class: "hs-action" });
     this.off.addEventListener("click", () => this.#turnOff());
-    const words = make("div", { class: "hs-card-words" }, this.name, this.role, this.adds, this.looks);
+    const role = make("p", { class: "hs-card-role" }, this.role, " ", this.how);
+    const words = make("div", { class: "hs-card-words" }, this.name, role, this.adds, this.looks);
     if (!store.view.isLookOnly) words.append(this.off, ask);
     this.element = make("section", { class: "hs-card", "aria-label": "Open head" }, this.matrix, words);
     const turns = [
@@ -110,6 +112,7 @@ export class HeadCard {
     const measured = isOne ? roleSentence(store, picture) : "";
     setText(this.role, kind === "other" ? "" : kindWords(unitOf(store))[kind]);
     this.role.title = measured;
+    this.how.hidden = kind !== "copies" || store.view.isLookOnly;
     const isCut = head >= 0 && step.isCutAt(head);
     this.element.classList.toggle("hs-cut", isCut);
     this.off.hidden = !isOne;
