@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from helpers.server import Server
 from helpers.tabs import Profiles
 
-PLACES = """() => [".hs-sentence-text", ".hs-verdict", ".hs-board", ".hs-all-heads"]
+PLACES = """() => [".hs-sentence-text", ".hs-verdict", ".hs-next-words", ".hs-all-heads"]
   .map((name) => document.querySelector(name)).filter((each) => each.offsetParent)
   .map((each) => each.getBoundingClientRect().toJSON())"""
 SHIFTS = """() => { window.shift = 0; new PerformanceObserver((list) => {

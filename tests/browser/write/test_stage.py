@@ -85,6 +85,7 @@ def test_the_first_screen_says_little_and_scrolls_nothing(browser: Any, stories:
     assert len(re.findall(r"[A-Za-z’]+", seen["text"])) <= 120, seen["text"]
     assert set(seen["sizes"]) <= {12, 13, 14, 17, 18, 20}, seen["sizes"]
     assert page.evaluate("document.documentElement.scrollHeight") <= 900
+    assert page.locator(".hs-panels *").count() == 0  # what only details show is not there
     page.wait_for_function("document.fonts.check('16px \"IBM Plex Sans\"')")
 
 
@@ -214,7 +215,7 @@ def test_the_heads_that_are_counted_are_those_that_are_labelled(browser: Any, st
         )
         counted = 0 if "No head copies it" in words else 1
         assert not counted or "One of 8 heads looks back at “cat” and copies it." in words
-        assert page.locator(".hs-head-tile b", has_text="copies").count() == counted
+        expect(page.locator(".hs-head-tile b", has_text="copies")).to_have_count(counted)
         assert page.locator(".hs-head-tile[data-kind='copies'], .hs-card[data-kind='copies']").count() in (
             counted,
             2 * counted,

@@ -1,23 +1,16 @@
-// One text with all its panels over one store, and the ways to open Ask.
+// One text over one store: the stage, or with details the instrument, and the ways to open Ask.
 
-import { make, setFlag } from "../lib/dom.mjs";
+import { make } from "../lib/dom.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
-import { headScale, mixTiles } from "./ask/mixer_controls.mjs";
 import { Mixer } from "./state/mixer.mjs";
-import { compareMenu } from "./compare/compare_menu.mjs";
 import { loadRoles } from "./roles/head_roles.mjs";
 import { copyLink } from "./export/copy_link.mjs";
-import { saveGrid, saveHead, saveStep } from "./export/save_menu.mjs";
-import { HeadPanel } from "./panels/head_panel.mjs";
-import { headsPanel } from "./panels/heads_panel.mjs";
-import { nextTokenPanel } from "./panels/next_token.mjs";
-import { textPanel } from "./panels/text_panel.mjs";
 import { Stage } from "./stage/stage.mjs";
 import { wayBack } from "./stage/way_back.mjs";
 import { ShownText } from "./state/shown_text.mjs";
-import { smallButton } from "../widgets/controls.mjs";
 import { hasOpenList } from "../widgets/popover.mjs";
 import { effect, listen, whenever } from "../lib/reactive.mjs";
+import { signal } from "../vendor/signals.mjs";
 
 /** @import { Texts } from "./compare/texts.mjs" */
 /** @import { Sliders } from "../types.js" */
@@ -25,6 +18,10 @@ import { effect, listen, whenever } from "../lib/reactive.mjs";
 
 export class Workspace {
   #messages = "";
+  /** @type {Promise<void> | null} */
+  #instrument = null;
+  #head = signal(/** @type {HTMLElement | null} */ (null)); // the open head's panel
+  panels = make("div", { class: "hs-panels" });
 
   /**
    * @param {View} view
@@ -35,25 +32,11 @@ export class Workspace {
     const store = new ShownText(view);
     this.store = store;
     this.notices = make("div", { class: "hs-notices", role: "status" });
-    const mixer = new Mixer(store, texts);
-    const others = texts && { writing: texts.writing, menu: compareMenu(store, texts) };
-    const { element: nextPanel, next } = nextTokenPanel(store, settings, texts?.writing, mixer);
-    const writing = make("div", { class: "hs-writing" }, textPanel(store, next, others, mixer), nextPanel);
-    this.panels = make("div", { class: "hs-panels" }, writing);
-    this.mixer = mixer;
-    const heads = headsPanel(
-      store,
-      (grid) => [saveGrid(store, grid)],
-      (rows) => [saveStep(store, rows)],
-    );
-    mixTiles(mixer, heads);
-    const link = () => copyLink(store, () => /** @type {Texts} */ (texts).address.copy());
-    const actionsOfHead = view.isLookOnly
-      ? [saveHead(store)]
-      : [askButton(store), saveHead(store), link(), headScale(mixer)];
-    this.head = new HeadPanel(store, actionsOfHead).element;
-    this.panels.append(heads, this.head);
-    this.stage = new Stage(store, mixer, texts, view.isLookOnly ? null : link());
+    this.mixer = new Mixer(store, texts);
+    this.settings = settings;
+    this.texts = texts;
+    const link = view.isLookOnly ? null : copyLink(store, () => /** @type {Texts} */ (texts).address.copy());
+    this.stage = new Stage(store, this.mixer, texts, link);
     const back = view.isLookOnly ? [] : [wayBack(store)];
     this.element = make("div", { class: "hs-workspace" }, this.notices, this.stage.element, ...back, this.panels);
     onThemeChange(() => store.redraw());
@@ -62,6 +45,23 @@ export class Workspace {
       () => [store.pointer, store.problem, store.rows, store.isGrowing, store.data.untrained, view.options.details],
       () => this.showMessages(),
     );
+    whenever(
+      () => [view.options.details],
+      () => view.options.details && void this.addInstrument(),
+    );
+  }
+
+  /** Make what only details show. */
+  addInstrument() {
+    return (this.#instrument ??= this.#makeInstrument());
+  }
+
+  async #makeInstrument() {
+    const { instrument } = await import("./instrument.mjs");
+    const { writing, heads, head } = instrument(this.store, this.mixer, this.settings, this.texts);
+    this.panels.append(writing, heads, head);
+    this.#head.value = head;
+    this.showMessages(); // whose place is in the text
   }
 
   /** Ask is not part of what is drawn first. Without a model there is the answer that was open, or none. */
@@ -70,7 +70,7 @@ export class Workspace {
     if (view.isLookOnly && !view.options.ask) return;
     const { AskPanel } = await import("./ask/ask_panel.mjs");
     const ask = new AskPanel(this.store, this.mixer);
-    this.head.before(ask.element);
+    effect(() => this.#head.value?.before(ask.element));
     ask.refresh();
     if (!view.isLookOnly) askKeys(this.store, this.element, ask.element);
   }
@@ -113,15 +113,6 @@ function messagesOf({ pointer, problem, data, playback }) {
   const end = playback.isBehind && pointer.state === "done" ? "" : (pointer.why ?? ""); // the end is not shown yet
   const messages = [...loading, ...pointer.notices, pointer.note, end, problem, ...flat];
   return messages.filter((message) => message !== "");
-}
-
-/** The button in the header of the open head that opens and closes Ask. @param {ShownText} store */
-function askButton(store) {
-  const { view } = store;
-  const button = smallButton("Ask", () => view.toggleAsk(), { class: "hs-ask-button", "aria-expanded": "false" });
-  button.title = "Questions about this head and this text (press A)";
-  effect(() => setFlag(button, "aria-expanded", view.options.ask !== ""));
-  return button;
 }
 
 /** @param {KeyboardEvent} event */

@@ -23,6 +23,8 @@ export class Texts {
   /** @type {Set<string>} runs that were closed, and may still report their end */
   #closed = new Set();
   #isComparing = signal(false);
+  /** @type {CompareView | null} */
+  #compare = null;
   /** @type {{ run: string, address: string, selected: Selected } | null} see `leave` */
   #left = null;
   #saved;
@@ -42,7 +44,6 @@ export class Texts {
     this.workspace = makeWorkspace(this);
     this.pair = new Pair(view);
     this.#saved = new ShownText(view);
-    this.compare = new CompareView(this, [copyLink(this.pair.stores.a, () => this.address.copy())]);
     this.address = new Address(this, controls, router);
     this.rereads = new RereadRequests(this);
     onChange(
@@ -50,6 +51,15 @@ export class Texts {
       () => this.isComparing && this.pair.isComplete && this.#changed(),
     );
     this.element = make("div", { class: "hs-sides" }, this.workspace.element);
+  }
+
+  /** Two texts side by side; made when they are compared for the first time. */
+  get compare() {
+    if (!this.#compare) {
+      this.#compare = new CompareView(this, [copyLink(this.pair.stores.a, () => this.address.copy())]);
+      this.#compare.reader.fill();
+    }
+    return this.#compare;
   }
 
   get isComparing() {
@@ -75,7 +85,7 @@ export class Texts {
   /** @param {ModelInfo[]} models */
   setModels(models) {
     this.models = models;
-    this.compare.reader.fill();
+    this.#compare?.reader.fill();
   }
 
   /** @param {string} [address] of the text that is shown now; left out where the texts have one of their own */

@@ -32,6 +32,7 @@ export async function start() {
   const sliders = new FewSettings(controls, saved.pointer.settings ?? {});
   const workspace = new Workspace(view, sliders, null);
   const { store, element, panels } = workspace;
+  await workspace.addInstrument();
   await workspace.addAsk();
   if (sliders.element) panels.querySelector(".hs-next")?.append(sliders.element);
   const { model, run } = { run: PREPARED, ...saved.pointer };

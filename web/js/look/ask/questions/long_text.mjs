@@ -53,16 +53,7 @@ export function textChoice(store, changed) {
     write.disabled = true;
     status.textContent = `The model is writing ${thousands(WRITTEN_TOKENS)} tokens.`;
     try {
-      const prompt = store.ids.slice(0, Math.max(store.pointer.n_prompt, 1));
-      const body = {
-        model: store.pointer.model,
-        prompt,
-        max_tokens: WRITTEN_TOKENS,
-        temperature: 0.8,
-        context_shift: true,
-      };
-      const { choices } = await (await request("v1/completions", { body })).json();
-      use(choices[0].text, "what the model wrote");
+      use(await writtenBy(store), "what the model wrote");
     } catch (error) {
       status.textContent = `The model could not write: ${/** @type {Error} */ (error).message}`;
     } finally {
@@ -81,4 +72,17 @@ export function textChoice(store, changed) {
       return name;
     },
   };
+}
+
+/** A long text that the model writes after the prompt of the text on the page. @param {ShownText} store */
+async function writtenBy({ ids, pointer }) {
+  const body = {
+    model: pointer.model,
+    prompt: ids.slice(0, Math.max(pointer.n_prompt, 1)),
+    max_tokens: WRITTEN_TOKENS,
+    temperature: 0.8,
+    context_shift: true,
+  };
+  const { choices } = await (await request("v1/completions", { body })).json();
+  return choices[0].text;
 }
