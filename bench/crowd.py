@@ -1,11 +1,15 @@
 """A crowd on the page: many visitors at once, each from an address of its own, and what each of them sees.
 
     python -m bench.crowd [--quick] [--visitors N [N ...]]
+    python -m bench.crowd --class [N]
 
 Linux only: visitors come from different addresses of the loopback network. Each does what the page does: it streams a
 text of 200 tokens, plays it at the page's speed, fetching thumbnails and the open head as it goes, opens another head
 every few seconds, asks a question now and then, and starts over with another text. A fetch is *computed twice* if the
 server no longer keeps what it recorded and has to read the text again. Visitors and server share the machine's cores.
+
+With ``--class``, N students (30 unless given) of one school, so with one address, open one link to a rung of Learn in
+one minute, and each presses the button of Train as soon as the rung's numbers are there.
 """
 
 import asyncio
@@ -19,19 +23,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx
 import orjson
 
 from bench.harness import Row, character_checkpoint, free_port, parser, report
 from bench.load import at_quantile
 from bench.process import MB, Server, ours, serving, wait_for_loops
+from bench.seeds import sample_text
 from bench.siege.visitors import warm_up
 from bench.siege.wire import Session, opened, request
+from model.lens.head_roles import threshold
+from web.assets import URL
 
 N_TOKENS = 200
 READING_PACE = 10.0  # tokens per second: the least for each text
 PACE = 20.0  # tokens per second at which the page shows a text
 SOON, LATER = 0.5, 1.5  # seconds of playback: if less than one is there, rows up to the other are fetched
 ARRIVAL = 2.0  # seconds within which all visitors arrive
+CLASS_ARRIVAL = 60.0  # seconds within which a class arrives
 N_HEADS, SECONDS_A_HEAD = 5, 3.0  # heads opened once a text is shown, and for how long
 ASKING = 5  # one visitor in so many asks a question about each text
 QUESTIONS = ("attribution", "logit-lens", "knockout")
@@ -218,15 +227,88 @@ def rows_of(server: Server, n_visitors: int, seconds: float) -> list[Row]:
     ]
 
 
+@dataclass
+class InClass:
+    """What the students of a class saw; times in seconds since they opened the link."""
+
+    numbers: list[float] = field(default_factory=list)  # of the rung
+    begun: list[float] = field(default_factory=list)  # their training
+    trained: list[float] = field(default_factory=list)
+    steps: list[float] = field(default_factory=list)
+    n_clear: int = 0  # models with a head that has a clear role
+    n_refused: int = 0
+
+
+async def study(port: int, text: bytes, arrival: float, seen: InClass) -> None:
+    """Open a link to rung 5, then train on the sample text and wait for the model."""
+    await asyncio.sleep(arrival)
+    began = time.monotonic()
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=3_600) as browser:
+        for path in ("/", *(f"/{URL}/{name}.mjs" for name in ("look", "later", "learn", "train"))):
+            (await browser.get(path)).raise_for_status()
+        lesson = {"sentence": "The kite flew over the hill"}
+        (await browser.post("/learn/self-attention", json=lesson)).raise_for_status()
+        seen.numbers.append(time.monotonic() - began)
+        began = time.monotonic()
+        started = await browser.post("/train/text?size=small", content=text)
+        if started.status_code != 200:
+            seen.n_refused += 1
+            return
+        is_clear = False
+        async with browser.stream("GET", "/train/events") as stream:
+            async for line in stream.aiter_lines():
+                event = orjson.loads(line[6:]) if line.startswith("data: ") else {}
+                if event.get("kind") == "start":
+                    seen.begun.append(time.monotonic() - began)
+                elif event.get("kind") == "snapshot" and event["heads"]:
+                    scores = [event["heads"][role] for role in ("previous_token", "duplicate_token", "induction")]
+                    highest = max(score for role in scores for layer in role for score in layer)
+                    is_clear = highest >= threshold(event["heads"]["uniform"])
+                elif event.get("kind") == "end":
+                    seen.steps.append(event["step"])
+        seen.trained.append(time.monotonic() - began)
+        seen.n_clear += is_clear
+
+
+async def teach(port: int, n_students: int) -> InClass:
+    """Have a class come within a minute."""
+    seen, text, drawn = InClass(), sample_text().encode(), random.Random(1)
+    await asyncio.gather(*(study(port, text, drawn.uniform(0, CLASS_ARRIVAL), seen) for _ in range(n_students)))
+    return seen
+
+
+def class_rows(port: int, n_students: int) -> list[Row]:
+    """What the students of a class see."""
+    seen = asyncio.run(teach(port, n_students))
+
+    def row(case: str, unit: str, value: float, better: str = "less") -> Row:
+        return Row(f"{n_students} students: {case}", unit, value, better)
+
+    return [
+        row("numbers of the rung, p50", "s", at_quantile(seen.numbers, 0.5)),
+        row("numbers of the rung, longest", "s", max(seen.numbers)),
+        row("trainings refused", "", seen.n_refused),
+        row("training begins after, p50", "s", at_quantile(seen.begun, 0.5)),
+        row("training begins after, longest", "s", max(seen.begun)),
+        row("model ready after, p50", "s", at_quantile(seen.trained, 0.5)),
+        row("model ready after, longest", "s", max(seen.trained)),
+        row("steps of a training, p50", "steps", at_quantile(seen.steps, 0.5), "more"),
+        row("models with a clear role", "", seen.n_clear, "more"),
+    ]
+
+
 def main() -> None:
     options = parser(__doc__ or "")
     options.add_argument("--visitors", type=int, nargs="+", default=[60, 100], metavar="N")
+    options.add_argument("--class", type=int, nargs="?", const=30, dest="students", metavar="N")
     chosen = options.parse_args()
     port, rows = free_port(), []
     with serving(ours(port, "--checkpoint", str(character_checkpoint())), port) as server:
         wait_for_loops(port)
         asyncio.run(warm_up(port))
-        for n_visitors in chosen.visitors:
+        if chosen.students:
+            rows = class_rows(port, chosen.students)
+        for n_visitors in [] if chosen.students else chosen.visitors:
             rows += rows_of(server, n_visitors, 30.0 if chosen.quick else 90.0)
     report("crowd", rows)
 

@@ -203,7 +203,7 @@ class FixedLimits:
     max_questions: int = 2  # of Ask computed at once, for all models together: the others take turns
     max_attention_requests: int = 2  # computed at once, for all models together: each may use all cores
     max_scored_steps: int = 16  # of a training on the Hub that are downloaded to score their heads: enough for a curve
-    max_waiting_trainings: int = 8  # further trainings, which a visitor may have to wait for
+    max_waiting_trainings: int = 31  # further trainings: a class of 32 fits, one of which is being trained
     max_training_weights: int = 3_000_000  # of a GPT that a visitor trains: more learn nothing within the time
     max_trained_minutes: int = 60  # for which a trained GPT is kept for its visitor
 

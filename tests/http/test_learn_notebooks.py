@@ -369,6 +369,27 @@ def test_only_files_of_the_repository_s_models_are_sent(notebook_server: Server)
         assert httpx.get(f"{url}/{path}").status_code == 404, path
 
 
+def model_cell(server: Server, headers: dict[str, str]) -> str:
+    """The cell with which a notebook fetches its model."""
+    url = f"{server.url}/learn/notebooks/whole-model.ipynb"
+    cells = httpx.post(url, json={"sentence": SENTENCE}, headers=headers, timeout=60).json()["cells"]
+    (source,) = [cell["source"] for cell in cells if cell["id"] == "model"]
+    return str(source)
+
+
+def test_a_model_is_fetched_from_where_the_page_is_seen(notebook_server: Server) -> None:
+    forwarded = {"X-Forwarded-Host": "heads.example"}
+    path = "learn/models/two-layer-steps"
+    assert f"server = '{notebook_server.url}/{path}'" in model_cell(notebook_server, forwarded)  # no proxy is trusted
+    below = start(ROOT / "checkpoints" / "two-layer-steps", root_path="/heads", trusted_proxies=1)
+    try:
+        assert f"server = 'https://heads.example/heads/{path}'" in model_cell(
+            below, forwarded | {"X-Forwarded-Proto": "https"}
+        )
+    finally:
+        below.close()
+
+
 def test_refused_inputs_have_no_notebook(notebook_server: Server) -> None:
     url = f"{notebook_server.url}/learn/notebooks"
     assert httpx.post(f"{url}/11.ipynb", json={}).status_code == 404

@@ -40,7 +40,7 @@ class Size:
 
 
 SIZES = (
-    Size("small", n_layer=2, n_head=4, n_embd=64, context_length=64, batch_size=24, seconds=20, enough=50_000),
+    Size("small", n_layer=2, n_head=4, n_embd=64, context_length=64, batch_size=12, seconds=20, enough=50_000),
     Size("medium", n_layer=3, n_head=4, n_embd=96, context_length=64, batch_size=24, seconds=60, enough=100_000),
     Size("large", n_layer=4, n_head=6, n_embd=144, context_length=128, batch_size=16, seconds=180, enough=300_000),
 )

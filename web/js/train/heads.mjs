@@ -19,6 +19,16 @@ import { StepSlider } from "./step_slider.mjs";
 const SCALE = new Scale({ scale: "sqrt", threshold: 0, hideFirst: false });
 const CELL = 12; // pixels of a cell of the large picture
 
+const ROLE_NAMES = /** @type {const} */ (["previous_token", "induction", "duplicate_token"]);
+
+/** The index of the head with the highest score for any role. @param {NonNullable<SnapshotEvent["heads"]>} heads */
+function clearest(heads) {
+  const scores = heads.previous_token.flatMap((row, layer) =>
+    row.map((_, head) => Math.max(...ROLE_NAMES.map((role) => heads[role][layer][head]))),
+  );
+  return scores.indexOf(Math.max(...scores));
+}
+
 /** @typedef {{ step: number, event: SnapshotEvent, thumbnails: Thumbnails }} Snapshot */
 
 export class HeadsPanel {
@@ -27,6 +37,7 @@ export class HeadsPanel {
   /** @type {{ button: HTMLButtonElement, canvas: HTMLCanvasElement }[]} */
   #tiles = [];
   #open = 0; // the head that is shown large
+  #isChosen = false; // by the visitor; until then it is the one with the clearest role
 
   constructor() {
     this.sentence = make("p", { class: "ht-sentence" });
@@ -50,6 +61,7 @@ export class HeadsPanel {
     this.#start = null;
     this.#tiles = [];
     this.#open = 0;
+    this.#isChosen = false;
     this.slider.clear();
     this.grid.replaceChildren();
     for (const element of [this.sentence, this.name, this.readout]) element.textContent = "";
@@ -78,6 +90,7 @@ export class HeadsPanel {
       const button = make("button", { type: "button", title: name }, canvas, make("span", {}, name));
       button.addEventListener("click", () => {
         this.#open = i;
+        this.#isChosen = true;
         this.slider.draw();
       });
       return { button, canvas };
@@ -86,7 +99,8 @@ export class HeadsPanel {
   }
 
   /** @param {Snapshot} snapshot */
-  #draw({ thumbnails }) {
+  #draw({ thumbnails, event }) {
+    if (!this.#isChosen && event.heads) this.#open = clearest(event.heads);
     const painter = new ThumbnailPainter(thumbnails, SCALE, palette().looks.pixels, Infinity);
     this.#tiles.forEach(({ button, canvas }, i) => {
       canvas.width = canvas.height = painter.side;
@@ -114,8 +128,7 @@ export class HeadsPanel {
     const heads = this.slider.shown?.event.heads;
     if (!heads || !this.#start) return "";
     const [layer, head] = headAt(this.#open, this.#start);
-    const roles = /** @type {const} */ (["previous_token", "induction", "duplicate_token"]);
-    const best = roles.reduce((a, b) => (heads[b][layer][head] > heads[a][layer][head] ? b : a));
+    const best = ROLE_NAMES.reduce((a, b) => (heads[b][layer][head] > heads[a][layer][head] ? b : a));
     const score = heads[best][layer][head];
     return isClearRole(score, heads.uniform)
       ? `: ${best.replace("_", " ")} ${score.toFixed(2)}`

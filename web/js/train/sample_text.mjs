@@ -1,47 +1,80 @@
-// A sample text: short stories assembled from parts, the same for everyone. Names recur within a story, so that heads
-// have something to look back at.
+// A sample text: short stories assembled from words, the same for everyone. Names recur within a story, so that heads
+// have something to look back at. Names and creatures are invented, syllable by syllable, so a small model cannot learn
+// all words by heart: it has to look at the letters just before, and heads for that form first.
 
 import { uniform } from "../lib/random.mjs";
 
-const STORIES = 640;
+const CHARACTERS = 250_000;
+
+/** @param {string} words */
+const list = (words) => words.split(" ");
+
+const SYLLABLES = {
+  before: list("b br c cl d dr f fl g gr h j k l m n p pl pr qu r s sh sl sn sp st t th tr tw v w z"),
+  vowel: list("a e i o u a e i o u ai ea ee oa oo"),
+  after: list("b ck d ft g l lf ll m mp n nd nk nt p r rk rm rn s sh sk st t tch x"),
+};
 
 const PARTS = {
-  animal: ["fox", "hare", "owl", "mouse", "bear", "otter", "crow", "goat"],
-  name: ["Mina", "Tobin", "Ada", "Pell", "Juno", "Rufus", "Wren", "Oskar", "Lotte", "Bram"],
-  kind: ["small", "curious", "sleepy", "brave", "hungry", "quiet", "clever"],
-  place: ["by the old mill", "under a birch", "at the edge of the wood", "in a house of stones", "near the river"],
-  thing: ["a silver key", "a red kite", "a letter", "a round pebble", "an empty jar", "a lantern", "a bell"],
-  where: ["in the grass", "under the bridge", "behind the barn", "on the path", "in the snow"],
-  feeling: ["glad", "puzzled", "proud", "worried", "surprised"],
-  end: ["they shared bread and honey", "they walked home in the dark", "they told it to the whole valley"],
+  thing: list(
+    "key kite letter pebble jar lantern bell basket drum feather blanket ladder mirror candle spoon wheel " +
+      "ribbon whistle bucket map needle button coin kettle umbrella bottle pillow shovel hat boot apple " +
+      "loaf cake pumpkin cheese ring",
+  ),
+  place: list(
+    "mill river bridge barn forest garden tower meadow harbour market orchard village chimney island " +
+      "valley cave pond field castle kitchen bakery lighthouse square hill beach cliff waterfall inn gate " +
+      "well",
+  ),
+  kind: list(
+    "small curious sleepy brave hungry quiet clever old young red green golden silver broken empty heavy " +
+      "round bright dark cold warm happy lonely gentle wild strange tired proud noisy friendly shiny tall",
+  ),
+  did: list(
+    "found carried painted followed watched hid borrowed dropped washed repaired forgot opened counted " +
+      "polished wrapped lifted bought sold chased fetched kept lost offered packed pulled shared stole " +
+      "wanted",
+  ),
+  went: list(
+    "slept waited danced listened sang hurried stumbled climbed wandered whispered laughed worked cried " +
+      "dreamed fell jumped knocked rested shivered shouted smiled swam",
+  ),
+  where: list("near behind under above beside across inside beyond below outside"),
+  when: list("slowly gladly again today together suddenly often quickly yesterday always early quietly"),
 };
 
 const SENTENCES = [
-  "Once there was a {kind} {animal} whose name was {name}. {name} lived {place}.",
-  "One morning {name} found {thing} {where}. “Whose is this?” said {name}.",
-  "{other} the {animal2} came by and said, “{name}, that is mine.” {name} was {feeling}.",
-  "“Then take it, {other},” said {name}. But {other} was {feeling2}, and did not take it.",
-  "“Keep it, {name},” said {other}, “and come with me.” In the evening {end}.",
+  "{name} the {creature} {went} {where} the {place}.",
+  "The {creature} {did} a {thing} {where} the {place}.",
+  "“Where is my {kind} {thing}?” asked {name}.",
+  "“I {did} it in {town},” said {other}.",
+  "{other} {went} {when}, and {name} {did} the {thing}.",
+  "In {town} every {creature} {went} {when}.",
+  "“{name},” said the {kind} {creature}, “{other} {did} your {thing}.”",
+  "Then {name} {did} {other}, who {went} {when}.",
+  "A {creature} and a {creature} came from {town} to the {place}.",
 ];
 
 /** About 250,000 characters. */
 export function sampleText() {
   const next = uniform(1);
-  /** @param {keyof typeof PARTS} part @param {string} [not] */
-  const pick = (part, not) => {
-    const choices = PARTS[part].filter((choice) => choice !== not);
-    return choices[Math.floor(next() * choices.length)];
-  };
-  const stories = Array.from({ length: STORIES }, () => {
-    const name = pick("name");
-    const animal = pick("animal");
+  /** @template Item @param {Item[]} choices */
+  const pick = (choices) => choices[Math.floor(next() * choices.length)];
+  const { before, vowel, after } = SYLLABLES;
+  const syllable = () => pick(before) + pick(vowel) + (next() < 0.7 ? pick(after) : "");
+  const invented = () => Array.from({ length: pick([1, 2, 2]) }, syllable).join("");
+  const newName = () => invented().replace(/^./, (letter) => letter.toUpperCase());
+  const stories = [];
+  for (let length = 0; length < CHARACTERS; length += stories[stories.length - 1].length + 2) {
     /** @type {Record<string, string>} */
-    const words = { name, animal, other: pick("name", name), animal2: pick("animal", animal) };
-    for (const part of /** @type {const} */ (["kind", "place", "thing", "where", "feeling", "end"])) {
-      words[part] = pick(part);
-    }
-    words.feeling2 = pick("feeling", words.feeling);
-    return SENTENCES.map((sentence) => sentence.replace(/\{(\w+)\}/g, (_, word) => words[word])).join(" ");
-  });
+    const named = { name: newName(), other: newName(), town: newName() };
+    const story = Array.from({ length: 5 }, () =>
+      pick(SENTENCES).replace(/\{(\w+)\}/g, (_, part) => {
+        if (part === "creature") return invented();
+        return named[part] ?? pick(PARTS[/** @type {keyof typeof PARTS} */ (part)]);
+      }),
+    );
+    stories.push(story.join(" ").replace(/\b([Aa]) (?=[aeiou])/g, "$1n "));
+  }
   return `${stories.join("\n\n")}\n`;
 }

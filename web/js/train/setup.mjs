@@ -33,7 +33,7 @@ export class Setup {
     this.chooser = tabs("Where the text comes from", SOURCES, (source) => this.choose(source));
     this.text = this.#makeText();
     const sample = smallButton("Use a sample text");
-    sample.title = "Short stories assembled from parts, the same for everyone";
+    sample.title = "Short stories put together at random, the same for everyone";
     sample.addEventListener("click", () => {
       this.text.value = sampleText();
       this.describe();
@@ -116,7 +116,7 @@ export class Setup {
       make(
         "p",
         { class: "hs-hint" },
-        "The sample has 640 short stories, which were put together from parts for this page.",
+        "The sample is made of short stories about invented creatures, put together at random for this page.",
       ),
       this.promise,
     );
