@@ -5,43 +5,113 @@ import test from "node:test";
 
 import { openWindow, texts } from "../widgets/small_dom.mjs";
 import { RUNGS } from "../../../web/js/learn/main.mjs";
-import { exercises, nearestMistake } from "../../../web/js/learn/widgets/exercises.mjs";
+import { aboutNumber, exercises } from "../../../web/js/learn/widgets/exercises.mjs";
 
 openWindow("");
 const progress = /** @type {any} */ ({ answerTo: () => null, answer: () => {} });
 
 /** An exercise on the page. @param {any} exercise */
-const posed = (exercise) => /** @type {HTMLElement} */ (exercises([exercise], undefined, { rung: 1, progress })[0]);
+const posed = (exercise) =>
+  /** @type {HTMLElement} */ (exercises([exercise], exercise.after, { rung: 1, progress })[0]);
 
 /** @param {HTMLElement} section @param {string} name */
 const press = (section, name) =>
   [...section.querySelectorAll("button")].find(({ textContent }) => textContent === name)?.click();
 
-test("every exercise has a second hint, every wrong choice an answer, and no known mistake is right", () => {
-  for (const { exercises: list } of RUNGS) {
-    for (const exercise of list) {
-      assert.ok(exercise.second, exercise.ask);
-      if (exercise.kind === "choice") {
-        const silent = exercise.options.filter((_, i) => !exercise.replies?.[i]);
-        assert.deepEqual(silent, [exercise.options[exercise.right]], exercise.ask);
-      }
-      if (exercise.kind === "number") {
-        assert.ok(exercise.mistakes?.length, exercise.ask);
-        assert.equal(nearestMistake(exercise, exercise.right), null, exercise.ask);
-      }
-    }
+const ALL = RUNGS.flatMap((rung) => rung.exercises);
+
+/**
+ * Answer an exercise, and read what is said of it.
+ * @param {any} exercise
+ * @param {(section: HTMLElement) => void} answer
+ */
+function saidOf(exercise, answer) {
+  const section = posed(exercise);
+  answer(section);
+  press(section, "Check");
+  return texts(section, ".hl-why")[0];
+}
+
+/** @param {number[]} chosen */
+const choose = (chosen) => (/** @type {HTMLElement} */ section) =>
+  section.querySelectorAll("input").forEach((input, i) => (input.checked = chosen.includes(i)));
+
+test("every wrong choice has an answer of its own, and the right one is right", () => {
+  for (const exercise of ALL) {
+    if (exercise.kind !== "choice") continue;
+    const said = exercise.options.map((_, i) => saidOf(exercise, choose([i])));
+    said.forEach((words, i) => {
+      if (i === exercise.right) assert.equal(words, `Yes. ${exercise.why}`);
+      else assert.equal(words, `Not yet. ${exercise.replies?.[i]} Hint: ${exercise.hint}`, exercise.ask);
+    });
+    assert.equal(new Set(said).size, said.length, exercise.ask);
   }
 });
 
-test("a wrong number gets the answer to the nearest known mistake, another one only the hint", () => {
-  const mistakes = [
-    { number: 14, reply: "That is the sum." },
-    { number: 7, reply: "That divides by 2." },
-  ];
-  assert.equal(nearestMistake({ mistakes, tolerance: 0.01 }, 14.001), "That is the sum.");
-  assert.equal(nearestMistake({ mistakes, tolerance: 0.01 }, 7), "That divides by 2.");
-  assert.equal(nearestMistake({ mistakes, tolerance: 0.01 }, 10), null);
-  assert.equal(nearestMistake({ tolerance: 0.01 }, 10), null);
+test("of several choices, the first that is wrong or left out gets its answer", () => {
+  for (const exercise of ALL) {
+    if (exercise.kind !== "many") continue;
+    const { options, replies, right } = exercise;
+    assert.match(saidOf(exercise, choose(right)), /^Yes/);
+    options.forEach((_, i) => {
+      const others = right.includes(i) ? right.filter((each) => each !== i) : [...right, i];
+      assert.ok(saidOf(exercise, choose(others)).startsWith(`Not yet. ${replies[i]}`), exercise.ask);
+    });
+  }
+});
+
+test("every known mistake gets its own answer, and any other number at least a direction", () => {
+  for (const exercise of ALL) {
+    if (exercise.kind !== "number") continue;
+    const type = (/** @type {number} */ value) => (/** @type {HTMLElement} */ section) => {
+      /** @type {HTMLInputElement} */ (section.querySelector("input")).value = String(value);
+    };
+    assert.match(saidOf(exercise, type(exercise.right)), /^Yes/);
+    assert.ok(exercise.mistakes?.length, exercise.ask);
+    for (const { number, reply } of exercise.mistakes ?? [])
+      assert.ok(saidOf(exercise, type(number)).startsWith(`Not yet. ${reply} Hint: `), exercise.ask);
+    assert.match(saidOf(exercise, type(1e6)), /^Not yet\. That is too large\. /);
+    assert.match(saidOf(exercise, type(-1e6)), /^Not yet\. That is too small\. /);
+  }
+});
+
+test("an order is right as it is written, no attempt if untouched, and otherwise its first wrong step is named", () => {
+  for (const exercise of ALL) {
+    if (exercise.kind !== "order") continue;
+    const section = posed(exercise);
+    press(section, "Check");
+    assert.deepEqual(texts(section, ".hl-why"), ["Move at least one step first."]);
+    const shown = () => texts(section, "li li").map((text) => text.replace("↑↓ ", ""));
+    press(section, "↓"); // the first step
+    press(section, "Check");
+    const wrong = shown().findIndex((step, i) => step !== exercise.steps[i]);
+    assert.ok(texts(section, ".hl-why")[0].includes(`“${shown()[wrong]}” comes later.`), exercise.ask);
+    for (const [place, step] of exercise.steps.entries()) {
+      while (shown().indexOf(step) > place)
+        section.querySelectorAll("li li")[shown().indexOf(step)].querySelector("button")?.click();
+    }
+    press(section, "Check");
+    assert.match(texts(section, ".hl-why")[0], /^Yes/, exercise.ask);
+  }
+});
+
+test("every exercise has a second hint, which comes before the solution", () => {
+  for (const { ask, second, hint } of ALL) assert.ok(second && second !== hint, ask);
+});
+
+test("a known mistake is told by its number, within the tolerance", () => {
+  const exercise = {
+    right: 4,
+    tolerance: 0.01,
+    mistakes: [
+      { number: 14, reply: "That is the sum." },
+      { number: 7, reply: "That divides by 2." },
+    ],
+  };
+  assert.equal(aboutNumber(exercise, 14.001), "That is the sum. ");
+  assert.equal(aboutNumber(exercise, 7), "That divides by 2. ");
+  assert.equal(aboutNumber(exercise, 10), "That is too large. ");
+  assert.equal(aboutNumber({ ...exercise, alsoRight: [5] }, 10), ""); // larger than what?
 });
 
 test("a hint follows a wrong answer, a second hint and the worked answer another one", () => {
@@ -66,13 +136,4 @@ test("a hint follows a wrong answer, a second hint and the worked answer another
   press(section, "Check");
   assert.deepEqual(texts(section, ".hl-why"), ["Not yet. Not c. Hint: First. Second."]);
   assert.equal(solve.hidden, false);
-});
-
-test("an ordering that was never touched is no attempt", () => {
-  const section = posed({ kind: "order", ask: "?", steps: ["one", "two", "three"], hint: "First.", why: "So." });
-  press(section, "Check");
-  assert.deepEqual(texts(section, ".hl-why"), ["Move at least one step first."]);
-  press(section, "↓");
-  press(section, "Check");
-  assert.match(texts(section, ".hl-why")[0], /^(Not yet|Yes)/);
 });

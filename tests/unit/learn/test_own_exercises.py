@@ -114,7 +114,9 @@ def test_the_answer_from_the_numbers_as_shown_is_accepted(rung: str, snapshots: 
         answer = round(ANSWERS[rung](numbers_in(exercise)), 4)
         assert accepts(exercise, answer), (answer, exercise)
         assert not accepts(exercise, answer + 0.2), exercise
-        assert not re.search(r"NaN|undefined|\b1 (?:bytes|tokens)\b", exercise["ask"])
+        assert exercise["mistakes"] and exercise["second"] and exercise["second"] != exercise["hint"]
+        assert all(mistake["number"] is not None for mistake in exercise["mistakes"]), exercise
+        assert not re.search(r"NaN|undefined|\b1 (?:bytes|tokens)\b", json.dumps(exercise))
 
 
 def test_the_reader_s_code_multiplies_a_key_by_a_query(snapshots: Snapshots) -> None:

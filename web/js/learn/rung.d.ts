@@ -26,7 +26,15 @@ export type Exercise = {
   after?: string;
 } & (
   | ({ kind: "choice"; /** To each option, empty for the right one. */ replies?: string[] } & Prediction)
-  | { kind: "many"; ask: string; options: string[]; right: number[]; why: string }
+  | {
+      kind: "many";
+      ask: string;
+      options: string[];
+      right: number[];
+      /** To each option, if it is chosen wrongly or left out. */
+      replies: string[];
+      why: string;
+    }
   | {
       kind: "number";
       ask: string;

@@ -146,6 +146,12 @@ export const content = {
         "The matrices are drawn from a normal distribution, keys first",
       ],
       right: [0, 1, 3],
+      replies: [
+        "Look again at what a score is made of: which word’s query, which word’s key?",
+        "Look again at the divisor below a weight.",
+        "One that you have chosen is not true: look along which line the weights add up to 1.",
+        "Look again at how the matrices are drawn.",
+      ],
       hint: "Point at a score: which rows light up? Point at a weight: what is the divisor? How was W query drawn?",
       second: "Three of the four are true. The rows add up to 1: so which axis does the softmax take?",
       why: "The roles are swapped, the divisor is for queries of 256 numbers, and the matrices are drawn from another distribution. The divisor is far too large, so the weights are almost equal and all rows look alike.",

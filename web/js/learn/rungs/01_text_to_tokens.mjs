@@ -31,7 +31,12 @@ export const textToTokens = {
       "How many pairs of tokens were merged in it? One step of “merge by merge” can merge several.",
     right: start - n,
     tolerance: 0,
+    mistakes: [
+      { number: n, reply: "That many tokens are left." },
+      { number: start, reply: "That many tokens there were before the first merge." },
+    ],
     hint: "Every merge of two neighbours leaves one token less.",
+    second: "How many tokens fewer are there now?",
     why: `${number(start)} − ${number(n)}: each merge leaves one token less.`,
   }),
   build(lesson) {

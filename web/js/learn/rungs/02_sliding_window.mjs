@@ -41,6 +41,16 @@ export const slidingWindow = {
             "it give?",
           right: windows,
           tolerance: 0,
+          mistakes: [
+            {
+              number: Math.floor((n - length) / stride) + 1,
+              reply: "A window needs one token more than its inputs, as its last target.",
+            },
+            { number: n - length, reply: "That would be right for a stride of 1." },
+            { number: windows - 1, reply: "The window that starts at 0 counts, too." },
+            { number: n, reply: "That is the number of tokens." },
+          ],
+          second: `The last window may start at token ${number(n - length - 1)}, not later.`,
           hint: `The last window must start early enough for ${length} inputs and one target more.`,
           why: `Windows start at 0, ${stride}, … up to ${number(n - length - 1)} at most.`,
         },

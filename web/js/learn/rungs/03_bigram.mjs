@@ -43,7 +43,14 @@ export const bigram = {
         "nats?",
       right: -Math.log(p),
       tolerance: 0.006,
+      mistakes: [
+        { number: Math.log(p), reply: "Surprise is −ln p, which is not negative." },
+        { number: -Math.log2(p), reply: "That is in bits: nats take the natural logarithm." },
+        { number: -Math.log10(p), reply: "That is the logarithm to base 10: nats take the natural one." },
+        { number: p, reply: "That is the probability, not its surprise." },
+      ],
       hint: "Surprise is −ln p, the natural logarithm with a minus sign.",
+      second: `e to the power of which number is ${fixed(p)}? Turn its sign.`,
       why: `It is −ln ${fixed(p)}. The loss is the mean of such numbers over a whole text.`,
     };
   },

@@ -48,7 +48,14 @@ export const averageOfThePast = {
         `“${words[1]}”?`,
       right: average[1][0],
       tolerance: 0.002,
+      mistakes: [
+        { number: a + b, reply: "That is the sum: divide it by how many words there are." },
+        { number: b, reply: `That is the number of “${words[1]}” alone.` },
+        { number: a, reply: `That is the number of “${words[0]}” alone.` },
+        { number: (a - b) / 2, reply: "Add the two numbers, with their signs." },
+      ],
       hint: "The average of the past includes the word itself: two words here, each with the weight 1/2.",
+      second: `Together they are ${fixed(a + b)}.`,
       why: `(${fixed(a)} + ${fixed(b)}) / 2.`,
     };
   },

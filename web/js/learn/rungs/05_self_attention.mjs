@@ -51,7 +51,7 @@ export const selfAttention = {
   key: "self-attention",
   options: () => ({ factor: 1 }),
   ofSentence: ["swapped"],
-  own({ words, x, scores }) {
+  own({ words, x, scores, weights }) {
     if (words.length < 2) return null;
     const [a, b] = [x[1], x[0]].map((values) => values.map((/** @type {number} */ value) => fixed(value)).join(", "));
     return {
@@ -59,7 +59,15 @@ export const selfAttention = {
       ask: `“${words[1]}” has the numbers ${a}, and “${words[0]}” ${b}. What is the score of the two?`,
       right: scores[1][0],
       tolerance: dotTolerance(x[1], x[0]),
+      mistakes: [
+        { number: weights[1][0], reply: "That is the weight: softmax comes after the score." },
+        { number: scores[1][1], reply: `That is the score of “${words[1]}” with itself.` },
+        { number: scores[0][0], reply: `That is the score of “${words[0]}” with itself.` },
+        { number: x[1][0] * x[0][0], reply: "That is the first product alone: there are two more." },
+        { number: x[1][0] * x[0][0] + x[1][1] * x[0][1], reply: "The third product is missing." },
+      ],
       hint: "Multiply number by number and add up the three products.",
+      second: `The first product is ${fixed(x[1][0] * x[0][0])}.`,
       why: "A score is a dot product. It is the same in both directions here, because nothing has been learned yet.",
     };
   },

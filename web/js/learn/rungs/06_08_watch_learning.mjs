@@ -18,6 +18,7 @@ import { rowOf } from "../widgets/elements.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
 const STEPS = 150;
+const twoDecimals = (/** @type {number} */ value) => fixed(value, 2);
 const DURATION = 2500; // milliseconds
 
 /**
@@ -117,7 +118,7 @@ class SubjectRun {
   bars({ words, subject }, rest = "") {
     const [weights] = this.heads.weights(subjectExample(words, subject));
     const entries = weights.map((value, i) => ({ label: words[i], value }));
-    return bars(`What “${words[words.length - 1]}” looks at${rest}`, entries, 1);
+    return bars(`What “${words[words.length - 1]}” looks at${rest}`, entries, 1, { format: twoDecimals });
   }
 }
 
@@ -281,9 +282,7 @@ export function twoJobs(settings) {
     const each = now.flatMap(([name, losses]) =>
       losses.map((value, job) => ({ label: `${name}: ${JOBS[job]}`, value })),
     );
-    lossBars.replaceChildren(
-      bars("Loss of each job, in nats", each, ALL_EQUAL, { format: (value) => fixed(value, 2) }),
-    );
+    lossBars.replaceChildren(bars("Loss of each job, in nats", each, ALL_EQUAL, { format: twoDecimals }));
     const said = now.map(([name, losses]) => `${name} ${fixed(mean(losses), 2)}`);
     status.textContent = `${training.progress()}: mean loss ${said.join(", ")}.`;
   }

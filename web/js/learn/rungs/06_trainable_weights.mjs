@@ -73,7 +73,7 @@ export const trainableWeights = {
     scaling: { head_dim: 16, sharpness: 8 },
     heads: "trained",
   }),
-  own({ words, kind, score_terms: { left, right, products }, scores }) {
+  own({ words, kind, score_terms: { left, right, products }, scores, scale }) {
     if (words.length < 2) return null;
     const [a, b] = [left[1], right[0]].map((values) =>
       values.map((/** @type {number} */ value) => fixed(value)).join(", "),
@@ -86,7 +86,13 @@ export const trainableWeights = {
         `${isReaders(kind) ? "The reader’s code multiplies the two. " : ""}What is the score before the scale?`,
       right: scores[1][0],
       tolerance: dotTolerance(left[1], right[0]),
+      mistakes: [
+        { number: scores[1][0] * scale, reply: "That is divided already: the score comes before the scale." },
+        { number: scores[0][1], reply: `That is the ${first} of “${words[0]}” and the ${second} of “${words[1]}”.` },
+        { number: products[1][0][0], reply: "That is the first product alone: there is another one." },
+      ],
       hint: "It is a dot product again, of two numbers each.",
+      second: `The first product is ${fixed(products[1][0][0])}.`,
       why: products[1][0]
         .map((/** @type {number} */ value) => fixed(value))
         .join(" + ")

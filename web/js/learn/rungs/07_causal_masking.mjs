@@ -36,7 +36,14 @@ export const causalMasking = {
         `What weight does “${words[0]}” get once the future is masked? A fraction will do.`,
       right: a / (a + b),
       tolerance: 0.002,
+      mistakes: [
+        { number: b / (a + b), reply: `That is what “${words[1]}” gives itself.` },
+        { number: a, reply: "That is its weight before the mask: now it shares what the hidden words had." },
+        { number: a / b, reply: "Divide by the sum of the two weights, not by the other one." },
+        { number: a + b, reply: "That is the sum of both: divide by it." },
+      ],
       hint: "The two weights that are left must add up to 1: divide by their sum.",
+      second: `Their sum is ${significant(a + b)}.`,
       why: `${significant(a)} / (${significant(a)} + ${significant(b)}).`,
     };
   },

@@ -48,7 +48,15 @@ export const manyHeads = {
         `${fixed(b)} to itself, with ${fixed(w)}. What is number 0 of its context vector?`,
       right: merged[1][0],
       tolerance: dotTolerance([a, b], [v, w]),
+      mistakes: [
+        { number: v + w, reply: "That leaves the weights out." },
+        { number: (v + w) / 2, reply: "That gives both words the same weight." },
+        { number: a * w + b * v, reply: "The two values have changed places." },
+        { number: a * v, reply: `That is the part of “${words[0]}” alone.` },
+        { number: b * w, reply: `That is the part of “${words[1]}” alone.` },
+      ],
       hint: "Each attention weight times the value, added up.",
+      second: `The part of “${words[0]}” is ${fixed(a * v)}.`,
       why: `${fixed(a)} × ${fixed(v)} + ${fixed(b)} × ${fixed(w)}.`,
     };
   },

@@ -42,7 +42,14 @@ export const restOfABlock = {
         `${significant(variance[0])}. What does layer norm make of the first?`,
       right: normed[0][0],
       tolerance: 0.02 + 0.0001 / Math.sqrt(variance[0] + eps), // the numbers are shown to four decimals
+      mistakes: [
+        { number: scaled[0][0] - mean[0], reply: "That still has to be divided." },
+        { number: (scaled[0][0] - mean[0]) / variance[0], reply: "Divide by the square root of the variance." },
+        { number: scaled[0][0] / Math.sqrt(variance[0]), reply: "The mean has to be subtracted first." },
+        { number: -normed[0][0], reply: "Subtract the mean from the number, not the number from the mean." },
+      ].filter((mistake) => Number.isFinite(mistake.number)), // a variance may be 0
       hint: "Subtract the mean, then divide by the square root of the variance.",
+      second: `The number minus the mean is ${significant(scaled[0][0] - mean[0])}.`,
       why: `(${significant(scaled[0][0])} − ${significant(mean[0])}) / √(${significant(variance[0])} + ${eps}).`,
     };
   },
@@ -347,7 +354,9 @@ function lossLadder({ models }, lesson) {
     });
     return { label, value, link };
   });
-  return bars("The loss ladder, measured here: nats per character, lower is better", lines, FULL_BAR);
+  return bars("The loss ladder, measured here: nats per character, lower is better", lines, FULL_BAR, {
+    format: (value) => fixed(value, 2),
+  });
 }
 
 /** @param {Data["block"]["ladder"]} found */

@@ -40,7 +40,14 @@ export const wholeModel = {
         `${fixed(second.logit)}. How many times as probable is the first?`,
       right: p / second.p,
       tolerance: 0.02 + 0.002 * (p / second.p),
+      mistakes: [
+        { number: next[0].logit - second.logit, reply: "That is the difference of the logits: e to the power of it." },
+        { number: next[0].logit / second.logit, reply: "The chances are not in the ratio of the logits." },
+        { number: second.p / p, reply: "That is the other way round." },
+        { number: p, reply: "That is the probability of the first." },
+      ],
       hint: "Softmax exponentiates both logits and divides by the same sum, which cancels in the ratio.",
+      second: `The logits differ by ${fixed(next[0].logit - second.logit)}.`,
       why: `exp(${fixed(next[0].logit)} − ${fixed(second.logit)}), the quotient of the two exponentials.`,
     };
   },

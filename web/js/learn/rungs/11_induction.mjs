@@ -40,7 +40,14 @@ export const induction = {
       right: at - n + 1,
       alsoRight: places,
       tolerance: 0,
+      mistakes: [
+        { number: at - n, reply: "That is the same token, earlier: the head looks at what followed it." },
+        { number: at - 1, reply: "That is the token before: the other head looks there." },
+        { number: at + 1, reply: "That token comes later: it is hidden." },
+        { number: at, reply: "That is the token itself." },
+      ],
       hint: `The same token is at position ${at - n}, too. Which token followed?`,
+      second: "It is the next one after that position.",
       why: `“${visible(tokens[at - n + 1])}”, token ${at - n + 1}, followed it: ${n - 1} places back.${more}`,
     };
   },
@@ -169,7 +176,9 @@ export const induction = {
         lines.push({ label: `repetition, without ${name}`, value: without.second_loss });
       }
       const most = Math.max(...lines.map(({ value }) => value));
-      lossBars.replaceChildren(bars("Nats per token, without the first of each", lines, most));
+      lossBars.replaceChildren(
+        bars("Nats per token, without the first of each", lines, most, { format: (value) => fixed(value, 2) }),
+      );
       const change = without.second_loss - read.second_loss;
       const way = change < 0 ? "falls" : "rises";
       const effect =

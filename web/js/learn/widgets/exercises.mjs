@@ -123,26 +123,35 @@ function aboutWrong(exercise, { answer, wrong }) {
   return [make("b", {}, "Not yet. "), `${mistakeIn(exercise, answer)}Hint: ${hint}${further}`];
 }
 
-/** @param {Exercise} exercise @param {number | number[]} answer */
+/** What is wrong with an answer. @param {Exercise} exercise @param {number | number[]} answer */
 function mistakeIn(exercise, answer) {
-  const found =
-    exercise.kind === "choice"
-      ? exercise.replies?.[Number(answer)]
-      : exercise.kind === "number"
-        ? nearestMistake(exercise, Number(answer))
-        : null;
+  const chosen = [answer].flat();
+  if (exercise.kind === "number") return aboutNumber(exercise, Number(answer));
+  if (exercise.kind === "order") return aboutOrder(exercise.steps, chosen);
+  const isWrong = (/** @type {number} */ i) =>
+    exercise.kind === "choice" ? chosen.includes(i) : chosen.includes(i) !== exercise.right.includes(i);
+  const found = exercise.replies?.find((_, i) => isWrong(i));
   return found ? `${found} ` : "";
 }
 
+/** The first step that stands wrong. @param {string[]} steps in their order @param {number[]} order */
+function aboutOrder(steps, order) {
+  const place = order.findIndex((step, i) => step !== i);
+  const before = place === 0 ? "" : place === 1 ? "The first step is right. " : `The first ${place} steps are right. `;
+  return `${before}“${steps[order[place]]}” comes later. `;
+}
+
 /**
- * The known mistake that leads to a number, if one does.
- * @param {Pick<Extract<Exercise, { kind: "number" }>, "mistakes" | "tolerance">} exercise
+ * The known mistake that leads to a number, or whether it is too large or too small.
+ * @param {Pick<Extract<Exercise, { kind: "number" }>, "right" | "alsoRight" | "mistakes" | "tolerance">} exercise
  * @param {number} answer
  */
-export function nearestMistake({ mistakes = [], tolerance }, answer) {
+export function aboutNumber({ right, alsoRight = [], mistakes = [], tolerance }, answer) {
   const distances = mistakes.map(({ number: wrong }) => Math.abs(wrong - answer));
   const nearest = distances.indexOf(Math.min(...distances));
-  return distances[nearest] <= tolerance ? mistakes[nearest].reply : null;
+  if (distances[nearest] <= tolerance) return `${mistakes[nearest].reply} `;
+  if (alsoRight.length) return "";
+  return answer > right ? "That is too large. " : "That is too small. ";
 }
 
 /** @param {Exercise} exercise */
