@@ -38,8 +38,8 @@ def test_a_circuit_of_own_pairs(page: Any, tiny: LoadedModel) -> None:
     expect(panel.locator(".hs-plain")).to_have_text(
         re.compile(f"^{heads} heads? and {edges} edges? are enough: .*, {share(found.kept)} of the pull")
     )
-    expect(panel.locator(".hs-circuit .hs-node-head")).to_have_count(heads)
-    expect(panel.locator(".hs-circuit .hs-edge:not(.hs-reads)")).to_have_count(edges)
+    expect(panel.locator(".hs-head-graph .hs-node-head")).to_have_count(heads)
+    expect(panel.locator(".hs-head-graph .hs-edge:not(.hs-reads)")).to_have_count(edges)
     rows = panel.get_by_role("table", name="Edges of the circuit").locator("tbody tr")
     expect(rows).to_have_count(edges)
     strongest = max(found.edges, key=lambda each: abs(each.lost))
@@ -50,7 +50,7 @@ def test_a_circuit_of_own_pairs(page: Any, tiny: LoadedModel) -> None:
     said = panel.locator(".hs-ask-answer [role=status]").first
     expect(said).to_contain_text(f"{sender} → ")
     expect(said).to_contain_text(f"cut from the circuit, {share(strongest.lost)} of the effect is lost")
-    expect(panel.locator(".hs-circuit .hs-edge.hs-is-open")).to_have_count(1)
+    expect(panel.locator(".hs-head-graph .hs-edge.hs-is-open")).to_have_count(1)
 
     # A node opens its head, and an edge into a head leads to the paths into it.
     first = sorted(found.heads, key=lambda each: (each.layer, each.head))[0]

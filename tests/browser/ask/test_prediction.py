@@ -134,7 +134,7 @@ def test_what_each_layer_thought(written: Any, passed: TextPass, server: Server)
     for row, ids in zip(rows, expected.ids[..., 0].tolist(), strict=True):
         shown = [word.replace("·", " ").replace("↵", "\n") for word in row[1:]]
         assert shown == [tokenizer.decode([token]) for token in ids]
-    cell = box.locator("[data-position='44'][data-reading='1'] button")
+    cell = box.locator("[data-position='44'][data-row='1'] button")
     cell.click()
     expect(marked).to_have_attribute("data-position", "44")
     assert [number(row[1]) for row in table(written, "reading")] == pytest.approx(

@@ -1,14 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { arcsOf, circuitPlain } from "../../../web/js/look/ask/questions/circuit.mjs";
-import { layOut, wordsRead } from "../../../web/js/look/ask/questions/circuit_graph.mjs";
-
-/** @param {[number, number][]} places */
-const heads = (places) => places.map(([layer, head]) => ({ layer, head }));
+import { arcsOf, circuitPlain, wordsRead } from "../../../web/js/look/ask/questions/circuit.mjs";
+import { layOut } from "../../../web/js/look/ask/questions/head_graph.mjs";
 
 test("heads of one layer stand below each other, and later layers further to the right", () => {
-  const found = heads([
+  const found = /** @type {[number, number][]} */ ([
     [0, 0],
     [0, 3],
     [0, 5],
@@ -17,14 +14,14 @@ test("heads of one layer stand below each other, and later layers further to the
     [4, 4],
     [4, 2],
   ]);
-  const { places, titles, height, words, next } = layOut(found, 2);
+  const { places, titles, height, words, end } = layOut(found, 2);
   assert.equal(places.size, found.length);
   assert.deepEqual(
     titles.map(({ layer }) => layer),
     [0, 2, 3, 4],
   );
   const [a, b, c, d] = ["L0 H0", "L0 H3", "L2 H1", "L4 H2"].map((name) => places.get(name) ?? assert.fail(name));
-  assert.ok(words[0].x < a.x && a.x === b.x && b.x < c.x && c.x < d.x && d.x < next.x);
+  assert.ok(words[0].x < a.x && a.x === b.x && b.x < c.x && c.x < d.x && d.x < end.x);
   assert.ok(b.y - a.y >= 55); // a head with the number below it
   assert.notEqual(places.get("L2 H1")?.y, places.get("L3 H1")?.y); // a line past one single head does not cross another
   for (const { x, y } of [...places.values(), ...words]) assert.ok(x > 0 && x < 100 && y >= 30 && y <= height - 30);
@@ -54,7 +51,7 @@ test("how faithful a circuit is says what the answers are", () => {
 });
 
 test("one head, and none", () => {
-  assert.equal(layOut(heads([[3, 1]])).places.size, 1);
+  assert.equal(layOut([[3, 1]]).places.size, 1);
   assert.equal(layOut([]).places.size, 0);
 });
 

@@ -6,6 +6,8 @@ import { openWindow, press, texts } from "../widgets/small_dom.mjs";
 
 openWindow("");
 const { decidedPlain, LayerStrip } = await import("../../../web/js/look/ask/questions/logit_lens.mjs");
+const { residualMap } = await import("../../../web/js/look/ask/questions/residual_map.mjs");
+const { windowStart } = await import("../../../web/js/look/ask/token_grid.mjs");
 
 /** Predictions after each layer of a text of two tokens. */
 const reading = (/** @type {[string, number][]} */ ...found) =>
@@ -48,19 +50,48 @@ test("the strip has a column for each token and a row for each layer, and marks 
     /** @type {any} */ ({ selection: { look: (/** @type {number} */ at) => looked.push(at) } }),
   );
   strip.show(lens, 0);
-  const rows = [...strip.table.querySelectorAll("tbody tr")].map((row) => texts(row, "th, td"));
+  const rows = [...strip.grid.table.querySelectorAll("tbody tr")].map((row) => texts(row, "th, td"));
   assert.deepEqual(rows, [
     ["start", "my", "kite"],
     ["L0", "big", "."],
     ["L1", "kite", "."],
     ["settles", "L1", "L0"],
   ]);
-  assert.deepEqual(texts(strip.table, ".hs-settles"), [".", "kite"]);
+  assert.deepEqual(texts(strip.grid.table, ".hs-settles"), [".", "kite"]);
   assert.match(String(strip.chosen.textContent), /^After layer 1, following “my”: kite 94%\. Darker is likelier\.$/);
-  const [button] = strip.table.querySelectorAll('[aria-pressed="true"]');
+  const [button] = strip.grid.table.querySelectorAll('[aria-pressed="true"]');
   globalThis.document.body.append(strip.element);
   /** @type {HTMLButtonElement} */ (button).focus();
   press(button, "ArrowRight");
   assert.deepEqual(looked, [1]);
   assert.match(String(strip.chosen.textContent), /^After layer 1, following “kite”: \. 70%/);
+});
+
+test("what carries the answer is drawn below both texts, from the first changed word on", () => {
+  const tokens = [" a", " red", " kite"].map((text, id) => ({ id, text }));
+  const changed = [tokens[0], { id: 9, text: " blue" }, tokens[2]];
+  const residual = [
+    [0, 1, 0],
+    [0, 0.04, -0.5],
+  ];
+  const locked = /** @type {any[]} */ ([]);
+  const store = /** @type {any} */ ({ selection: { lock: (/** @type {any} */ cell) => locked.push(cell) } });
+  const map = residualMap(store);
+  map.show({ residual, tokens, corrupted_tokens: changed }, "restored");
+  assert.deepEqual(texts(map.element, "thead th"), ["after", "redblue", "kitekite"]);
+  assert.deepEqual(texts(map.element, ".hs-changed"), ["blue"]);
+  assert.deepEqual(texts(map.element, "tbody tr"), ["start100", "L0−50"]);
+  const [cell] = map.element.querySelectorAll("tbody tr:last-child td button");
+  assert.equal(cell.getAttribute("aria-label"), "“·red” at position 1, after layer 0: 4% restored");
+  /** @type {HTMLElement} */ (cell).click();
+  assert.deepEqual(locked, [{ query: 1 }]);
+});
+
+test("of a long text a part is shown at once, around a token", () => {
+  const range = { first: 0, end: 200 };
+  assert.deepEqual(
+    [0, 40, 100, 199].map((position) => windowStart(position, range)),
+    [0, 8, 68, 136],
+  );
+  assert.equal(windowStart(5, { first: 3, end: 10 }), 3);
 });

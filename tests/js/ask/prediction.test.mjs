@@ -3,7 +3,7 @@ import test from "node:test";
 
 import { agreement, correlation } from "../../../web/js/look/ask/questions/one_head.mjs";
 import { axisOf, headsBySize, partsInOrder, whyPlain } from "../../../web/js/look/ask/questions/attribution.mjs";
-import { shortName, windowStart } from "../../../web/js/look/ask/questions/logit_lens.mjs";
+import { shortName } from "../../../web/js/look/ask/token_grid.mjs";
 import { signed } from "../../../web/js/lib/numbers.mjs";
 
 const heads = [
@@ -110,12 +110,4 @@ test("what favours a token, in two sentences", () => {
       "comes from the MLP of layer 0 (+3.0).",
     "Second is L1 H0 (+1.0); the largest contribution against it comes from the biases (−2.5).",
   ]);
-});
-
-test("the rows of a long text that are shown", () => {
-  assert.deepEqual(
-    [0, 40, 100, 199].map((position) => windowStart(position, 200)),
-    [0, 8, 68, 136],
-  );
-  assert.equal(windowStart(5, 10), 0);
 });

@@ -8,7 +8,7 @@ import { writeChoices } from "../../state/choices.mjs";
 import { HeadList } from "../head_list.mjs";
 import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
 import { FIRST_SET, SetChooser } from "../prompts/set_chooser.mjs";
-import { circuitGraph } from "./circuit_graph.mjs";
+import { headGraph } from "./head_graph.mjs";
 import { feeding, WAYS } from "./feeding.mjs";
 import { smallButton } from "../../../widgets/controls.mjs";
 import { fillRows, makeCell, makeTable } from "../../../widgets/table.mjs";
@@ -17,9 +17,11 @@ import { fillRows, makeCell, makeTable } from "../../../widgets/table.mjs";
 /** @import { Arc, PictureId } from "../../../types.js" */
 /** @import { CircuitAnswer, EdgeInCircuit, HeadInCircuit } from "../../../lens.js" */
 /** @import { ChangedPair } from "../prompts/changed_text.mjs" */
+/** @import { Graph } from "./head_graph.mjs" */
 /** @import { AskContext, Asked, BuiltQuestion, Question } from "../question.js" */
 
 const TEXT = "text"; // in place of a set of prompts
+const MAX_WORDS = 6; // that the graph begins with
 const MAX_EXACT_HEADS = 64; // in a model with more, attribution patching chooses the heads that are patched
 
 /** @type {Question} */
@@ -78,10 +80,7 @@ class Circuit {
     this.details = make("p", { class: "hs-answer", role: "status" });
     this.cut = smallButton("");
     this.opened = make("div", { class: "hs-controls" }, this.details, this.cut);
-    this.graph = circuitGraph(
-      (head) => this.openHead(head),
-      (edge) => this.openEdge(edge),
-    );
+    this.graph = headGraph("Graph of the circuit");
     this.list = new HeadList(store, "Heads of the circuit");
     this.table = makeTable({ name: "Edges of the circuit", titles: ["edge", "lost"] });
     /** @type {CircuitAnswer | null} */
@@ -113,7 +112,7 @@ class Circuit {
   /** @param {EdgeInCircuit} edge */
   openEdge(edge) {
     const sender = this.shown?.heads.find(({ layer, head }) => layer === edge.sender[0] && head === edge.sender[1]);
-    this.graph.mark(edge);
+    this.graph.mark(edgeName(edge));
     const words = `if this edge alone is cut from the circuit, ${percent(edge.lost)} of the effect is lost.`;
     this.details.textContent = `${edgeName(edge)}: ${words} ${sender ? headWords(sender) : ""}`;
     const { receiver, way } = edge;
@@ -126,6 +125,35 @@ class Circuit {
       };
     }
     this.opened.hidden = false;
+  }
+
+  /** @param {CircuitAnswer} answer @returns {Graph} */
+  graphOf({ heads, edges, pairs }) {
+    const words = wordsRead(heads);
+    const most = Math.max(...edges.map(({ lost }) => Math.abs(lost)), 1e-9);
+    const reads = heads.map(({ layer, head, key, weight }) => ({
+      from: words.findIndex((word) => word.key === key),
+      to: /** @type {PictureId} */ ([layer, head]),
+      part: weight,
+      css: "hs-reads",
+    }));
+    const writes = edges.map((edge) => ({
+      from: edge.sender,
+      to: edge.receiver,
+      part: Math.abs(edge.lost) / most,
+      css: edge.lost < 0 ? "hs-less" : "",
+      label: `${edgeName(edge)}: ${percent(edge.lost)} lost without it`,
+      key: edgeName(edge),
+      open: () => this.openEdge(edge),
+    }));
+    const nodes = heads.map((head) => ({
+      picture: /** @type {PictureId} */ ([head.layer, head.head]),
+      note: percent(head.lost),
+      label: `${headName([head.layer, head.head])}: ${percent(head.lost)} lost without it`,
+      open: () => this.openHead(head),
+    }));
+    const end = pairs.length ? { text: pairs[0].answer.text, note: "next" } : null;
+    return { heads: nodes, lines: [...reads, ...writes], words, end };
   }
 
   /** @returns {Asked} */
@@ -156,7 +184,7 @@ class Circuit {
     const without = left_out.length ? ` Left out: ${counted(left_out.length, "pair")} without an effect.` : "";
     const means = `${mean("clean")} in the prompts, ${mean("corrupted")} in the corrupted ones`;
     this.sentence.textContent = `The effect is the mean difference of the two logits: ${means}${byPair}.${without}`;
-    this.graph.show(answer);
+    this.graph.show(this.graphOf(answer));
     fillRows(
       this.table,
       [...edges]
@@ -198,6 +226,22 @@ export function circuitPlain({ kept, heads, edges, pairs }) {
   const answers = new Set(pairs.map(({ answer }) => answer.id));
   const towards = answers.size === 1 ? spoken(pairs[0].answer.text) : "the answers";
   return `${parts} are enough: with everything else silenced, ${percent(kept)} of the pull towards ${towards} is left.`;
+}
+
+/**
+ * The positions of the first prompt that heads look at most, in their order.
+ * @param {Pick<HeadInCircuit, "key" | "reads" | "weight">[]} heads
+ */
+export function wordsRead(heads) {
+  /** @type {Map<number, { key: number, text: string, weight: number }>} */
+  const found = new Map();
+  for (const { key, reads, weight } of heads) {
+    const word = found.get(key) ?? { key, text: reads.text, weight: 0 };
+    word.weight += weight;
+    found.set(key, word);
+  }
+  const most = [...found.values()].sort((a, b) => b.weight - a.weight).slice(0, MAX_WORDS);
+  return most.sort((a, b) => a.key - b.key).map((word) => ({ ...word, note: `position ${word.key}` }));
 }
 
 /** A pair as a row. @param {ChangedPair} pair */

@@ -33,8 +33,8 @@ export class TrainingTable {
     this.controller = null;
     this.button = smallButton("");
     this.progress = make("span", { class: "hs-hint", role: "status" });
-    this.table = makeTable({}, { hidden: true });
-    this.element = make("div", { class: "hs-residual", hidden: true }, this.button, " ", this.progress, this.table);
+    this.table = makeTable({}, { class: "hs-answer-table", hidden: true });
+    this.element = make("div", { hidden: true }, this.button, " ", this.progress, this.table);
     /** @type {Link | null} */
     this.link = null;
     this.shown = "";

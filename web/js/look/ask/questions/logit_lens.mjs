@@ -1,17 +1,17 @@
 // "What would each layer have predicted?": the logit lens.
 
-import { make, setFlag } from "../../../lib/dom.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { MAX_RAMP_SHADE, palette } from "../../../lib/drawing/palette.mjs";
-import { clamp, exact, fixed, share } from "../../../lib/numbers.mjs";
+import { exact, fixed, share } from "../../../lib/numbers.mjs";
 import { asWritten, spoken, visible } from "../../../lib/words.mjs";
 import { amountCell } from "../bars.mjs";
+import { shortName, TokenGrid } from "../token_grid.mjs";
 import { askedPrediction, selectSomething, textBody, textProblem } from "../subject.mjs";
-import { smallButton } from "../../../widgets/controls.mjs";
-import { fillTable, makeCell, makeRow, makeTable, makeTitle } from "../../../widgets/table.mjs";
-import { Roving } from "../../../widgets/roving.mjs";
+import { makeTable } from "../../../widgets/table.mjs";
 
 /** @import { ShownText } from "../../state/shown_text.mjs" */
 /** @import { LogitLensAnswer } from "../../../lens.js" */
+/** @import { TokenPicture } from "../token_grid.mjs" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 /** @type {Question} */
@@ -79,24 +79,13 @@ function build({ store, conclude }) {
   };
 }
 
-const MAX_COLUMNS = 64; // tokens in the strip at once
 const MAX_NAMED = 3; // tokens of the chosen cell that the line below the strip names
-const ROOM_BESIDE = 70; // CSS pixels of the strip that stay in view beside the chosen column
 
 /** Where a reading is taken: from the embedding, or after a layer. @param {number} reading */
 const readingName = (reading) => (reading ? `after layer ${reading - 1}` : "of the embedding");
 
-/** The same, short enough for the title of a row. @param {number} reading */
-export const shortName = (reading) => (reading ? `L${reading - 1}` : "start");
-
-/** The first column of the window centred on `position`. @param {number} position @param {number} count */
-export const windowStart = (position, count) => clamp(position - MAX_COLUMNS / 2, 0, Math.max(0, count - MAX_COLUMNS));
-
-/** The most probable next token after each layer: a column for each token of the text, a row for each layer. */
+/** The most probable next token after each layer. */
 export class LayerStrip {
-  #start = 0;
-  /** @type {[position: number, reading: number]} the chosen cell */
-  #cell = [0, 0];
   /** @type {LogitLensAnswer | null} */
   #answer = null;
   /** @type {ReturnType<typeof palette> | null} the colours that are shown */
@@ -104,27 +93,13 @@ export class LayerStrip {
 
   /** @param {ShownText} store */
   constructor(store) {
-    this.store = store;
-    this.table = makeTable({}, { class: "hs-answer-table hs-readings", "data-table": "readings" });
-    this.scroll = make("div", { class: "hs-answer-scroll hs-readings-scroll" }, this.table);
-    const turn = (/** @type {number} */ by) => () => this.open(this.#start + by);
-    this.earlier = smallButton("Earlier tokens", turn(-MAX_COLUMNS));
-    this.later = smallButton("Later tokens", turn(MAX_COLUMNS));
-    this.turning = make("p", { class: "hs-controls" }, this.earlier, this.later);
+    this.grid = new TokenGrid("The most probable next token after each layer", "readings", (position) => {
+      this.explain();
+      store.selection.look(position);
+    });
     this.chosen = make("p", { class: "hs-hint", "aria-live": "polite" });
-    this.element = make("div", { class: "hs-answer-part" }, this.scroll, this.turning, this.chosen);
+    this.element = make("div", { class: "hs-answer-part" }, this.grid.element, this.chosen);
     this.numbers = make("div", { class: "hs-answer-part" });
-    this.table.addEventListener("click", (event) => this.choose(event.target));
-    const columns = () => this.#positions().length || 1;
-    const choose = (/** @type {number} */ at) =>
-      this.selectCell(this.#start + (at % columns()), Math.floor(at / columns()));
-    this.roving = new Roving(this.table, () => [...this.table.querySelectorAll("button")], { columns, choose });
-  }
-
-  /** The positions of the columns. */
-  #positions() {
-    const count = Math.min((this.#answer?.tokens.length ?? 0) - this.#start, MAX_COLUMNS);
-    return Array.from({ length: count }, (_, i) => this.#start + i);
   }
 
   /**
@@ -134,123 +109,19 @@ export class LayerStrip {
   show(answer, position) {
     const isOther = answer !== this.#answer;
     this.#answer = answer;
-    if (isOther) this.#cell[1] = answer.layers.length - 1;
-    if (isOther || position !== this.#cell[0]) this.select(clamp(position, 0, answer.tokens.length - 1), isOther);
-    else if (this.#ramps !== palette()) this.open(this.#start);
-  }
-
-  /** Choose a column and scroll it into view. @param {number} position @param {boolean} isOther answer */
-  select(position, isOther) {
-    const answer = this.#answer;
-    if (!answer) return;
-    this.#cell[0] = position;
-    const isShown = !isOther && this.#positions().includes(position);
-    if (isShown) this.mark();
-    else this.open(windowStart(position, answer.tokens.length));
-    this.explain();
-    this.reveal(position);
-  }
-
-  /** Scroll a column into view, with what comes before it. @param {number} position */
-  reveal(position) {
-    // Once the strip has a size. Only the strip scrolls, so that the page stays where it is.
-    requestAnimationFrame(() => {
-      const { scroll } = this;
-      const left = this.title(position)?.offsetLeft ?? 0;
-      scroll.scrollLeft = clamp(scroll.scrollLeft, left - scroll.clientWidth + ROOM_BESIDE, left - 2 * ROOM_BESIDE);
-    });
-  }
-
-  /** Show the columns from `start` on. @param {number} start */
-  open(start) {
-    const answer = this.#answer;
-    if (!answer) return;
-    const count = answer.tokens.length;
-    this.#start = clamp(start, 0, Math.max(0, count - MAX_COLUMNS));
-    this.draw(answer);
-    this.turning.hidden = count <= MAX_COLUMNS;
-    this.earlier.disabled = this.#start === 0;
-    this.later.disabled = this.#start + MAX_COLUMNS >= count;
-  }
-
-  /** @param {LogitLensAnswer} answer */
-  draw({ tokens, layers, decided }) {
+    if (isOther) this.grid.show(pictureOf(answer), position, answer.layers.length - 1);
+    else if (position !== this.grid.cell[0]) this.grid.select(position);
+    else if (this.#ramps !== palette()) this.grid.repaint();
+    else return;
     this.#ramps = palette();
-    const positions = this.#positions();
-    this.table.style.setProperty("--columns", String(positions.length));
-    const titles = positions.map((position) => {
-      const text = visible(tokens[position].text);
-      return makeTitle(asWritten(tokens[position].text), { "data-position": position, title: `${text} ${position}` });
-    });
-    const rows = layers.map((_, reading) => [
-      shortName(reading),
-      ...positions.map((position) => this.makeCell(position, reading)),
-    ]);
-    const settles = positions.map((position) => makeCell(shortName(decided[position])));
-    fillTable(this.table, {
-      name: "The most probable next token after each layer",
-      titles: ["read up to", ...titles],
-      rows: [...rows, makeRow(["settles", ...settles], { class: "hs-decided" })],
-    });
-    this.mark();
-  }
-
-  /** @param {number} position @param {number} reading */
-  makeCell(position, reading) {
-    const { tokens, layers, decided } = /** @type {LogitLensAnswer} */ (this.#answer);
-    const { text, probability } = layers[reading][position];
-    const after = `after “${visible(tokens[position].text)}”`;
-    const name = `${after}, ${readingName(reading)}: “${visible(text)}”, probability ${exact(probability)}`;
-    const button = make("button", { type: "button", tabindex: -1, "aria-label": name, title: name }, asWritten(text));
-    const cell = makeCell(button, { "data-reading": reading, "data-position": position });
-    palette().looks.paint(cell, Math.round(MAX_RAMP_SHADE * probability));
-    cell.classList.toggle("hs-settled", reading >= decided[position]);
-    cell.classList.toggle("hs-settles", reading === decided[position]);
-    return cell;
-  }
-
-  /** @param {number} position @returns {HTMLElement | null} */
-  title(position) {
-    return this.table.querySelector(`th[data-position="${position}"]`);
-  }
-
-  /** Outline the chosen cell, which Tab reaches; if it is not shown, Tab reaches the first one. */
-  mark() {
-    const [position, reading] = this.#cell;
-    /** @type {HTMLButtonElement | undefined} */
-    let chosen;
-    for (const cell of /** @type {NodeListOf<HTMLElement>} */ (this.table.querySelectorAll("[data-position]"))) {
-      const isHere = Number(cell.dataset.position) === position;
-      setFlag(cell, "data-here", isHere);
-      const button = cell.querySelector("button");
-      const isChosen = isHere && Number(cell.dataset.reading) === reading;
-      if (button) setFlag(button, "aria-pressed", isChosen);
-      if (isChosen) chosen = button ?? undefined;
-    }
-    this.roving.update(chosen);
-  }
-
-  /** @param {EventTarget | null} target */
-  choose(target) {
-    /** @type {HTMLElement | null} */
-    const cell = target instanceof Element ? target.closest("td[data-reading]") : null;
-    if (cell) this.selectCell(Number(cell.dataset.position), Number(cell.dataset.reading));
-  }
-
-  /** Choose a cell, and with it the prediction in all panels. @param {number} position @param {number} reading */
-  selectCell(position, reading) {
-    const { store } = this;
-    this.#cell = [position, reading];
-    this.mark();
     this.explain();
-    store.selection.look(position);
   }
 
   /** The distribution of the chosen cell. */
   explain() {
     const answer = this.#answer;
     if (!answer) return;
-    const [position, reading] = this.#cell;
+    const [position, reading] = this.grid.cell;
     const { top, kl, answer: chance } = answer.layers[reading][position];
     const own = answer.layers[answer.layers.length - 1][position];
     const after = spoken(answer.tokens[position].text);
@@ -272,3 +143,28 @@ export class LayerStrip {
     this.numbers.replaceChildren(make("p", {}, make("b", {}, `${name}. `), words), table);
   }
 }
+
+/** @param {LogitLensAnswer} answer @returns {TokenPicture} */
+const pictureOf = ({ tokens, layers, decided }) => ({
+  first: 0,
+  end: tokens.length,
+  corner: "read up to",
+  title: (position) => {
+    const { text } = tokens[position];
+    return { content: asWritten(text), label: `“${visible(text)}” at position ${position}` };
+  },
+  rows: layers.map((_, reading) => shortName(reading)),
+  cell: (position, reading) => {
+    const { text, probability } = layers[reading][position];
+    const after = `after “${visible(tokens[position].text)}”`;
+    const isSettled = reading >= decided[position];
+    return {
+      text: asWritten(text),
+      label: `${after}, ${readingName(reading)}: “${visible(text)}”, probability ${exact(probability)}`,
+      ramp: palette().looks,
+      shade: Math.round(MAX_RAMP_SHADE * probability),
+      css: isSettled ? (reading === decided[position] ? "hs-settled hs-settles" : "hs-settled") : "",
+    };
+  },
+  foot: { title: "settles", text: (position) => shortName(decided[position]) },
+});

@@ -252,5 +252,5 @@ function histogram(counts, edges, what) {
     `All tokens by the ${what}; the height of a bar is the square root of its count.`,
   );
   const table = make("details", {}, make("summary", {}, "As a table"), makeTable({ rows }));
-  return make("div", { class: "hs-residual" }, title, bars, ends, table);
+  return make("div", {}, title, bars, ends, table);
 }

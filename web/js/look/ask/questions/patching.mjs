@@ -10,7 +10,7 @@ import { HeadList } from "../head_list.mjs";
 import { encodeMask, withScale } from "../../../lib/head_masks.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
 import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
-import { residualTable } from "./residual_table.mjs";
+import { residualMap } from "./residual_map.mjs";
 import { chipButton, smallButton, tabs } from "../../../widgets/controls.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
@@ -107,7 +107,8 @@ class Patching {
       has: (picture) => this.together.has(picture),
       toggle: (picture) => this.together.toggle(picture),
     });
-    this.residual = residualTable(store);
+    this.residual = residualMap(store);
+    this.picture = this.residual.element;
     /** @type {Example[]} */
     this.known = [];
     loadExamples(store.view.isLookOnly).then(
@@ -132,7 +133,6 @@ class Patching {
       this.list.element,
       this.together.element,
       make("div", {}, compare),
-      this.residual.element,
     );
   }
 
