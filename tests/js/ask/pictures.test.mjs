@@ -6,6 +6,7 @@ import { openWindow, press, texts } from "../widgets/small_dom.mjs";
 
 openWindow("");
 const { decidedPlain, LayerStrip } = await import("../../../web/js/look/ask/questions/logit_lens.mjs");
+const { fourBars, mainWords } = await import("../../../web/js/look/ask/questions/four_bars.mjs");
 const { residualMap } = await import("../../../web/js/look/ask/questions/residual_map.mjs");
 const { windowStart } = await import("../../../web/js/look/ask/token_grid.mjs");
 
@@ -94,4 +95,30 @@ test("of a long text a part is shown at once, around a token", () => {
     [0, 8, 68, 136],
   );
   assert.equal(windowStart(5, { first: 3, end: 10 }), 3);
+});
+
+test("four bars for each of the words that matter by any measure, in the order of the text", () => {
+  const key = (/** @type {number} */ position, values = {}) => ({
+    ...{ id: position, text: ` w${position}`, position, weight: 0.01, norm: 0.01, attribution: 0, loss_change: 0 },
+    ...values,
+  });
+  const keys = Array.from({ length: 12 }, (_, at) => key(at));
+  keys[9] = key(9, { loss_change: -0.5 });
+  keys[3] = key(3, { weight: 0.9, norm: 4, attribution: 3 });
+  const main = mainWords(keys).map(({ position }) => position);
+  assert.equal(main.length, 8);
+  assert.ok(main.includes(3) && main.includes(9) && main.indexOf(3) < main.indexOf(9));
+  const pinned = /** @type {any[]} */ ([]);
+  const store = /** @type {any} */ ({ selection: { lock: (/** @type {any} */ cell) => pinned.push(cell) } });
+  const answer = /** @type {any} */ ({ keys, layer: 7, head: 6, position: 11, token: { id: 1, text: " kite" } });
+  const [table, words] = fourBars(store, answer);
+  const row = /** @type {HTMLElement} */ (table.querySelector('[data-key="9"]'));
+  assert.deepEqual(texts(row, "th, td"), ["w99", "1.0%", "0.0", "0.0", "−0.50"]);
+  assert.deepEqual(
+    [...row.querySelectorAll(".hs-measure > span")].map((bar) => /** @type {HTMLElement} */ (bar).className),
+    ["", "", "hs-signed", "hs-signed hs-less"],
+  );
+  /** @type {HTMLElement} */ (row.querySelector("button")).click();
+  assert.deepEqual(pinned, [{ query: 11, key: 9 }]);
+  assert.match(String(words.textContent), /“kite” becomes less likely\. The other 4 have shorter bars\.$/);
 });

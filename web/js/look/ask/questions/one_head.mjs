@@ -6,7 +6,7 @@ import { exact, fixed, probabilityChange, signed } from "../../../lib/numbers.mj
 import { visible } from "../../../lib/words.mjs";
 import { amountCell, signedCell } from "../bars.mjs";
 import { headAndPrediction } from "../subject.mjs";
-import { largestOf } from "./attribution.mjs";
+import { fourBars, largestSizes, wordButton } from "./four_bars.mjs";
 import { smallButton } from "../../../widgets/controls.mjs";
 import { fillTable, makeCell, makeRow, makeTable, makeTitle } from "../../../widgets/table.mjs";
 
@@ -43,10 +43,13 @@ function build({ store, conclude }) {
   keys.buttons.append(next);
   const correlations = make("div", { class: "hs-answer-scroll" });
   const rule = "Weights and norms have no sign, so they are compared with the magnitudes of the other two.";
+  const picture = make("div", { class: "hs-answer-part" });
+  pointKeys(store, picture, () => shown?.position);
   const agreeing = make("details", {}, make("summary", {}, "How well the measures agree"), correlations);
   agreeing.append(make("p", { class: "hs-hint" }, rule));
   return {
     controls: [],
+    picture,
     element: make("div", { class: "hs-answer-part" }, sentence, verdict, keys.element, whole, agreeing),
     request() {
       const body = headAndPrediction(store);
@@ -63,6 +66,7 @@ function build({ store, conclude }) {
           `“${visible(token.text)}” has probability ${exact(probability)}.`;
         verdict.textContent = agreement(answer);
         keys.show(answer);
+        picture.replaceChildren(...fourBars(store, answer));
         correlations.replaceChildren(correlationTable(answer));
         const text = without_head.text_loss_change;
         const rest = text === null ? "" : `, and that of the whole text by ${signed(text, 4)} per token`;
@@ -74,7 +78,8 @@ function build({ store, conclude }) {
       const pinned = leading?.key ?? null;
       const key = pinned === null ? "its strongest key" : `“${visible(answer.tokens[pinned].text)}”`;
       next.textContent = `Show the arithmetic behind ${key}`;
-      keys.mark(focus?.query === answer.position ? focus.key : null);
+      const marked = focus?.query === answer.position ? focus.key : null;
+      for (const table of [keys.table, picture]) markKey(table, marked);
     },
   };
 }
@@ -190,7 +195,6 @@ const MEASURES = {
   },
 };
 const NAMES = /** @type {MeasureName[]} */ (Object.keys(MEASURES));
-const NOISE_LEVEL = 0.005; // smaller numbers never get a full bar, so that rounding noise does not look large
 const MAX_SHOWN_KEYS = 12; // keys, until the visitor asks for all
 
 class KeysTable {
@@ -208,8 +212,7 @@ class KeysTable {
     this.buttons = make("p", { class: "hs-controls" }, this.more);
     const scroll = make("div", { class: "hs-answer-scroll" }, this.table);
     this.element = make("div", { class: "hs-answer-part" }, scroll, this.buttons);
-    this.table.addEventListener("pointerover", (event) => this.point(event.target));
-    this.table.addEventListener("pointerleave", () => store.selection.point(null));
+    pointKeys(store, this.table, () => this.#answer?.position);
   }
 
   /** @param {HeadAnswer} answer */
@@ -237,7 +240,7 @@ class KeysTable {
     const keys = [...answer.keys];
     if (order) keys.sort((a, b) => Math.abs(b[order]) - Math.abs(a[order]));
     const shown = this.#isWhole ? keys : keys.slice(0, MAX_SHOWN_KEYS);
-    const largest = NAMES.map((name) => Math.max(largestOf(keys.map((key) => key[name])), NOISE_LEVEL));
+    const largest = largestSizes(keys);
     /** @param {HeadSums} values @param {number[]} most */
     const cells = (values, most) => NAMES.map((name, i) => MEASURES[name].cell(values[name], most[i]));
     const rows = shown.map((key) => makeRow([this.title(key), ...cells(key, largest)], { "data-key": key.position }));
@@ -263,27 +266,30 @@ class KeysTable {
     return makeTitle(button, { "aria-sort": isOrder && (name ? "descending" : "ascending") });
   }
 
-  /** A key; clicking it pins its cell. @param {KeyMeasures} key */
-  title({ position, text }) {
-    const { store } = this;
-    const query = this.#answer?.position ?? 0;
-    const onclick = () => store.selection.lock({ query, key: position });
-    const button = make("button", { type: "button", class: "hs-alternative", onclick }, visible(text));
-    button.setAttribute("aria-label", `“${visible(text)}” at position ${position}: pin this cell`);
-    return [button, make("small", {}, position)];
+  /** @param {KeyMeasures} key */
+  title(key) {
+    return [wordButton(this.store, this.#answer?.position ?? 0, key), make("small", {}, key.position)];
   }
+}
 
-  /** @param {EventTarget | null} target */
-  point(target) {
+/**
+ * Pointing at the row of a key shows its cell in all panels.
+ * @param {ShownText} store
+ * @param {HTMLElement} element
+ * @param {() => number | undefined} query
+ */
+function pointKeys(store, element, query) {
+  element.addEventListener("pointerover", ({ target }) => {
     const row = target instanceof Element ? /** @type {HTMLElement | null} */ (target.closest("[data-key]")) : null;
-    const query = this.#answer?.position;
-    if (query !== undefined) this.store.selection.point(row ? { query, key: Number(row.dataset.key) } : null);
-  }
+    const from = query();
+    if (from !== undefined) store.selection.point(row ? { query: from, key: Number(row.dataset.key) } : null);
+  });
+  element.addEventListener("pointerleave", () => store.selection.point(null));
+}
 
-  /** Mark the key that the other panels describe. @param {number | null} key */
-  mark(key) {
-    for (const row of /** @type {NodeListOf<HTMLElement>} */ (this.table.querySelectorAll("[data-key]"))) {
-      setFlag(row, "data-here", Number(row.dataset.key) === key);
-    }
+/** Mark the key that the other panels describe. @param {HTMLElement} element @param {number | null} key */
+function markKey(element, key) {
+  for (const row of /** @type {NodeListOf<HTMLElement>} */ (element.querySelectorAll("[data-key]"))) {
+    setFlag(row, "data-here", Number(row.dataset.key) === key);
   }
 }

@@ -61,7 +61,8 @@ export function residualMap(store) {
     caption.textContent =
       `Above, the two texts from the first changed word on. A number is the per cent of the answer’s lead that is ` +
       `${done} when what the model has there, after a layer, is exchanged alone.`;
-    grid.show(mapOf(answer, done), answer.tokens.length - 1, answer.residual.length - 1);
+    const map = mapOf(answer, done);
+    grid.show(map, map.first, 0);
   };
   return { element, show };
 }

@@ -60,14 +60,10 @@ class HeadRoles {
     this.list = new HeadList(store, "Heads by the score for one role");
     this.pairs = new TokenPairs(store);
     this.controls = [make("label", {}, "role ", this.choice)];
-    this.element = make(
-      "div",
-      { class: "hs-roles" },
-      this.sentence,
-      make("div", { class: "hs-head-list" }, this.table),
-      this.pairs.element,
-      this.list.element,
-    );
+    const key = make("p", { class: "hs-hint" }, "The line across a bar is chance: even attention, or random weights.");
+    const bars = make("div", { class: "hs-head-list hs-role-bars" }, this.table);
+    this.picture = make("div", { class: "hs-roles" }, bars, key, this.pairs.element);
+    this.element = make("div", { class: "hs-roles" }, this.sentence, this.list.element);
   }
 
   /** @returns {Asked} */
@@ -105,20 +101,18 @@ class HeadRoles {
       this.sentence.textContent = `${name} is not a head. Open one in the grid.`;
       return;
     }
-    this.sentence.textContent = roleSentence(this.store, this.store.open);
     const { scores, errors, baseline } = head;
+    this.sentence.textContent =
+      `${roleSentence(this.store, this.store.open)} Its attention has an entropy of ` +
+      `${scores.entropy.toFixed(2)} bits (uniform attention: ${baseline.entropy.toFixed(2)}).`;
     const rows = /** @type {Score[]} */ (Object.keys(NAMES)).map((name) => {
       const does = name === "copying" ? COPYING.does : ROLES[name].does;
       const error = name === "copying" ? "" : ` ± ${errors[name].toFixed(3)}`;
-      return scoreRow(
-        [NAMES[name], does],
-        `${scores[name].toFixed(3)}${error}`,
-        baseline[name].toFixed(3),
+      return scoreRow([NAMES[name], does], `${scores[name].toFixed(3)}${error}`, baseline[name].toFixed(3), [
         bar(scores[name], "hs-amount"),
-      );
+        bar(baseline[name], "hs-chance"),
+      ]);
     });
-    const spread = ["entropy (bits)", "over how many tokens it spreads"];
-    rows.push(scoreRow(spread, scores.entropy.toFixed(2), baseline.entropy.toFixed(2)));
     fillRows(this.table, rows);
   }
 }
@@ -149,9 +143,9 @@ const copyingOverlay = (scores) => ({
  * @param {string[]} title a name, and what it means
  * @param {string} score
  * @param {string} uniform
- * @param {Node | string} amount
+ * @param {Node[]} amount
  */
-const scoreRow = ([name, meaning], score, uniform, amount = "") => [
+const scoreRow = ([name, meaning], score, uniform, amount) => [
   [name, make("small", {}, meaning)],
   ...[score, uniform].map((text) => makeCell(text, { class: "hs-number-cell" })),
   makeCell(amount, { class: "hs-bar-cell" }),
