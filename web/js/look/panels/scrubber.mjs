@@ -44,7 +44,8 @@ export class Scrubber {
     this.status = make("output", { class: "hs-scrubber-status" });
     const controls = [this.button, this.range, this.skip, this.speed, ...actions];
     this.element = make("div", { class: "hs-scrubber" }, ...controls, this.status);
-    this.setSpeed(readPace());
+    this.speed.value = readPace();
+    store.playback.setSpeed(Number(readPace()));
     this.pause();
     whenever(
       () => [...store.progress, clock.step, clock.chosen, clock.leading],

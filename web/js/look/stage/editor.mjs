@@ -59,7 +59,8 @@ export class Editor {
     return this.store.pointer.chat !== null;
   }
 
-  open() {
+  /** @param {boolean} isAnother whether typing replaces what stands there */
+  open(isAnother) {
     const { store, field } = this;
     this.isOpen = true;
     this.problem.textContent = "";
@@ -71,7 +72,7 @@ export class Editor {
     this.changed();
     this.#grow();
     field.focus({ preventScroll: true });
-    field.setSelectionRange(field.value.length, field.value.length);
+    field.setSelectionRange(isAnother ? 0 : field.value.length, field.value.length);
     field.scrollTop = field.scrollHeight;
   }
 

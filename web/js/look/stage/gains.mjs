@@ -79,9 +79,6 @@ export function opacityOf(gain) {
  * What the widths and the ink say.
  * @param {boolean} isAttributed whether what each head adds is known
  * @param {string} word the next one, as it is said
- * @param {boolean} isOpposed whether a head that matters works against it
  */
-export const gainWords = (isAttributed, word, isOpposed = false) =>
-  isAttributed
-    ? `Strong ink: adds most to ${word}${isOpposed ? "; dotted: works against it" : ""}.`
-    : "Strong ink: the most attention to one word.";
+export const gainWords = (isAttributed, word) =>
+  isAttributed ? `Strong ink: adds most to ${word}.` : "Strong ink: the most attention to one word.";

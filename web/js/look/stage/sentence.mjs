@@ -49,17 +49,16 @@ export class Sentence {
     this.store = store;
     this.threads = svg("svg", { class: "hs-threads", "aria-hidden": "true" });
     const unfold = () => {
-      this.#isUnfolded = true;
+      this.#isUnfolded = !this.#isUnfolded;
       this.fold();
       this.unfolded();
     };
-    this.foldButton = make("button", { type: "button", class: "hs-fold", title: "Show the whole text", hidden: true });
-    this.foldButton.setAttribute("aria-label", "Show the whole text");
+    this.foldButton = make("button", { type: "button", class: "hs-fold", hidden: true });
     this.foldButton.addEventListener("click", unfold);
     this.next = make("span", { class: "hs-next-in-place" });
     this.slot = make("span", { class: "hs-slot", "aria-hidden": "true" }, this.next);
-    this.rest = make("button", { type: "button", class: "hs-rest-of-text", hidden: true });
-    this.rest.addEventListener("click", () => store.selection.goto(null));
+    this.rest = make("button", { type: "button", class: "hs-rest-of-text", hidden: true }, "Back to the end →");
+    this.rest.addEventListener("click", () => store.selection.clear());
     this.text = make("p", { class: "hs-sentence-text", tabindex: 0 }, this.slot);
     this.text.setAttribute("aria-label", "Sentence");
     const more = make("div", { class: "hs-more-of-text" }, this.foldButton, this.rest);
@@ -139,9 +138,7 @@ export class Sentence {
     }
     this.#sayOrigins(count);
     this.slot.hidden = isGrowing;
-    const more = isGrowing ? 0 : store.length - count - 1;
-    this.rest.hidden = more <= 0;
-    if (more > 0) setText(this.rest, `${more} more …`);
+    this.rest.hidden = isGrowing || store.length - count - 1 <= 0;
     this.#layOut();
     if (isGrowing) this.text.scrollTop = this.text.scrollHeight;
     else this.fold();
@@ -198,7 +195,8 @@ export class Sentence {
     text.classList.toggle("hs-unfolded", this.#isUnfolded);
     text.scrollTop = text.scrollHeight;
     const { scrollTop } = text;
-    this.foldButton.hidden = !scrollTop;
+    this.foldButton.hidden = !scrollTop && !this.#isUnfolded;
+    setText(this.foldButton, this.#isUnfolded ? "Show the last lines" : "… Show the whole text");
     const first = this.#words.findIndex((word) => word.offsetTop + word.offsetHeight > scrollTop);
     this.#first = scrollTop ? Math.max(0, first) : 0;
   }

@@ -40,6 +40,7 @@ export class Stage {
   about = make("p", { class: "hs-stage-about" });
   title = make("h2", {});
   explanation = make("span", {});
+  dotted = make("span", { class: "hs-dotted", hidden: true }, " Dotted: works against it.");
   legend = make("div", { class: "hs-kinds" });
 
   /**
@@ -67,7 +68,7 @@ export class Stage {
       () => this.birth.words,
       () => this.sentence.hasDrawn,
       {
-        edit: () => this.#edit(),
+        edit: () => this.#edit(true),
         next: () => this.#next(),
         goOn: () => texts?.writing.goOn(),
         stop: () => texts?.writing.stop(),
@@ -113,7 +114,7 @@ export class Stage {
   /** Above all heads, with what their ink and colours mean. */
   #heading() {
     const rows = make("span", { class: "hs-on-wide" }, " A row is a layer.");
-    const caption = make("p", {}, this.title, this.explanation, rows);
+    const caption = make("p", {}, this.title, this.explanation, this.dotted, rows);
     return make("header", { class: "hs-field-heading" }, caption, this.legend);
   }
 
@@ -215,7 +216,8 @@ export class Stage {
     const target = step.texts[shown?.target ?? -1];
     const word = target === undefined ? `the next ${unit}` : spoken(target);
     const isOpposed = shown?.gains.some((gain) => gain < 0 && matters(gain));
-    setText(this.explanation, shown?.isKnown ? gainWords(shown.adds !== null, word, isOpposed) : "");
+    setText(this.explanation, shown?.isKnown ? gainWords(shown.adds !== null, word) : "");
+    this.dotted.hidden = !shown?.isKnown || !isOpposed;
     const kinds = Object.entries(kindWords(unit)).map(([kind, words]) => make("span", { "data-kind": kind }, words));
     if (this.legend.textContent !== kinds.map(({ textContent }) => textContent).join("")) {
       this.legend.replaceChildren(...kinds);
@@ -290,14 +292,28 @@ export class Stage {
 
   /** Go on with the word that stands next: that of the text, or the likeliest. */
   #next() {
-    const { step, store } = this;
-    if (step.query + 2 < store.length && !step.isOff) store.selection.stepBy(1);
+    const { step } = this;
+    if (step.query < this.#last && !step.isOff) this.#show(step.query + 1);
     else if (typeof step.shown?.target === "number") this.#branch(step.shown.target);
   }
 
-  #edit() {
+  /** The step at which the text comes to rest: what its last word was chosen from, or what comes after a given one. */
+  get #last() {
+    const { length, firstStep } = this.store;
+    return length > firstStep ? length - 2 : length - 1;
+  }
+
+  /** Show the step after a word; at the end, that at which the text comes to rest. @param {number} query */
+  #show(query) {
+    const { selection } = this.store;
+    if (query >= this.#last) selection.clear();
+    else selection.look(Math.max(query, 0));
+  }
+
+  /** @param {boolean} [isAnother] whether what stands there is to be replaced */
+  #edit(isAnother = false) {
     if (!this.texts || this.store.isGrowing || this.editor.isOpen) return;
-    this.editor.open();
+    this.editor.open(isAnother);
     this.draw();
   }
 
@@ -308,7 +324,7 @@ export class Stage {
     const by = steps[event.key];
     if (by === undefined || event.shiftKey || hasModifier(event) || !this.#isShown) return false;
     event.preventDefault();
-    this.store.selection.stepBy(by);
+    this.#show(this.step.query + by);
     return true;
   }
 
