@@ -278,11 +278,10 @@ export interface Sliders {
 export interface Beside {
   readonly writing: Writing;
   readonly rereads: {
+    /** Read this text with a mask, next to the text as it is. */
+    withMask(head_mask: number[][] | null): void;
     /** Read a text next to this one; `why` is the answer of Ask that led to it. */
-    begin(
-      reading: { model: string; head_mask: number[][] | null; ids?: number[]; n_prompt?: number },
-      why?: string,
-    ): void;
+    ofText(ids: number[], why: string): void;
   };
 }
 

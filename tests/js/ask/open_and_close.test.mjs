@@ -84,7 +84,7 @@ test("a scope ends its effects, and those of scopes within it", () => {
 test("opening and closing every question 50 times leaves as many effects, observers and listeners as before", () => {
   const store = new ShownText(new View());
   store.follow(pointer("first", "done", 6));
-  const panel = new AskPanel(store, new Mixer(store, null));
+  const panel = new AskPanel(store, new Mixer(store), null);
   document.body.append(panel.element);
   const before = live.size;
   assert.ok(before > 3);

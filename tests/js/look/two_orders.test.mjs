@@ -130,13 +130,13 @@ async function shown(isReversed) {
   usePrepared(/** @type {any} */ ({ answer() {}, answerTo() {} })); // a file
   const store = new ShownText(new View());
   const makers = [
-    () => new FocusSentence(store, /** @type {any} */ ({ open() {} })).element,
+    () => new FocusSentence(store, null).element,
     () => new Scrubber(store, store.selection, (step) => describeToken(store.tokens[step], step)).element,
     () => new TextView(store, {}).element,
     () => new TopHeads(store).element,
     () => tileLegend(store),
     () => copyLink(store, () => ""),
-    () => headScale(new Mixer(store, null)),
+    () => headScale(new Mixer(store)),
   ];
   const order = makers.map((_, i) => i);
   if (isReversed) order.reverse();

@@ -26,7 +26,7 @@ import { textPanel } from "./panels/text_panel.mjs";
 export function instrument(store, mixer, settings, texts) {
   const others = texts && { writing: texts.writing, menu: compareMenu(store, texts) };
   const { element: nextPanel, next } = nextTokenPanel(store, settings, texts?.writing, mixer);
-  const writing = make("div", { class: "hs-writing" }, textPanel(store, next, others, mixer), nextPanel);
+  const writing = make("div", { class: "hs-writing" }, textPanel(store, next, others), nextPanel);
   const heads = headsPanel(
     store,
     (grid) => [saveGrid(store, grid)],

@@ -32,11 +32,11 @@ export class Workspace {
     const store = new ShownText(view);
     this.store = store;
     this.notices = make("div", { class: "hs-notices", role: "status" });
-    this.mixer = new Mixer(store, texts);
+    this.mixer = new Mixer(store);
     this.settings = settings;
     this.texts = texts;
     const link = view.isLookOnly ? null : copyLink(store, () => /** @type {Texts} */ (texts).address.copy());
-    this.stage = new Stage(store, this.mixer, texts, link);
+    this.stage = new Stage(store, texts, link);
     const back = view.isLookOnly ? [] : [wayBack(store)];
     this.element = make("div", { class: "hs-workspace" }, this.notices, this.stage.element, ...back, this.panels);
     onThemeChange(() => store.redraw());
@@ -69,7 +69,7 @@ export class Workspace {
     const { view } = this.store;
     if (view.isLookOnly && !view.options.ask) return;
     const { AskPanel } = await import("./ask/ask_panel.mjs");
-    const ask = new AskPanel(this.store, this.mixer);
+    const ask = new AskPanel(this.store, this.mixer, this.texts);
     effect(() => this.#head.value?.before(ask.element));
     ask.refresh();
     if (!view.isLookOnly) askKeys(this.store, this.element, ask.element);

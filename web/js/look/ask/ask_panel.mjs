@@ -12,6 +12,7 @@ import { timeLeft } from "./time_left.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { scope, whenever } from "../../lib/reactive.mjs";
 
+/** @import { Beside } from "../../types.js" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { Mixer } from "../state/mixer.mjs" */
 /** @import { BuiltQuestion, Question } from "./question.js" */
@@ -45,10 +46,12 @@ export class AskPanel {
   /**
    * @param {ShownText} store
    * @param {Mixer} mixer
+   * @param {Beside | null} beside null in a file
    */
-  constructor(store, mixer) {
+  constructor(store, mixer, beside) {
     this.store = store;
     this.mixer = mixer;
+    this.beside = beside;
     const { view } = store;
     const topics = Object.entries(QUESTIONS_BY_TOPIC).map(([topic, questions]) => this.makeTopic(topic, questions));
     this.list = make("div", { class: "hs-questions" }, ...topics);
@@ -142,6 +145,7 @@ export class AskPanel {
       question.build({
         store,
         mixer: this.mixer,
+        beside: this.beside,
         choices: this.#choices,
         choose: (changes) =>
           store.view.set({ askWith: writeChoices({ ...this.#choices, ...changes }, question.defaults) }),

@@ -13,7 +13,7 @@ import { chipButton, smallButton } from "../../widgets/controls.mjs";
 /** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { AskRequest } from "../state/ask_server.mjs" */
 /** @import { Mask } from "../../lib/head_masks.mjs" */
-/** @import { Mixer } from "../state/mixer.mjs" */
+/** @import { AskContext } from "./question.js" */
 
 export const NO_HEADS = "none"; // in links
 const SUGGESTED_HEADS = 3;
@@ -41,17 +41,17 @@ export class HeadSet {
 
   /**
    * @param {ShownText} store
-   * @param {Mixer} mixer
+   * @param {Pick<AskContext, "mixer" | "beside">} context
    * @param {JointQuestion} question
    */
-  constructor(store, mixer, question) {
+  constructor(store, { mixer, beside }, question) {
     this.store = store;
     this.question = question;
     this.chips = make("p", { class: "hs-chips" });
     this.sentence = make("p", { class: "hs-answer", role: "status" });
     this.mute = smallButton("Switch them off", () => mixer.set(this.#mask));
     this.mute.title = "Opens the mixing desk with these heads muted";
-    this.compare = smallButton("Compare the heads", () => mixer.compare(this.#mask));
+    this.compare = smallButton("Compare the heads", () => beside?.rereads.withMask(this.#mask));
     this.compare.title = "Shows the text read without these heads, next to the text as it is";
     this.buttons = make("div", { class: "hs-controls" }, this.mute, this.compare);
     this.element = make("div", { class: "hs-head-set" }, this.chips, this.sentence, this.buttons);

@@ -1,6 +1,6 @@
 /** The parts of a question of Ask. Types only: browsers never load this file. */
 
-import type { Overlay } from "../../types.js";
+import type { Beside, Overlay } from "../../types.js";
 import type { AskRequest } from "../state/ask_server.mjs";
 import type { ShownText } from "../state/shown_text.mjs";
 import type { Mixer } from "../state/mixer.mjs";
@@ -10,6 +10,8 @@ export interface AskContext {
   readonly store: ShownText;
   /** Which heads are muted or scaled while the mixing desk is open. */
   readonly mixer: Mixer;
+  /** What opens another text next to this one; null in a file. */
+  readonly beside: Beside | null;
   /** The visitor's choices, with `defaults` for the rest. Letters, digits, - and _ only, since links contain them. */
   readonly choices: Record<string, string>;
   choose(changes: Record<string, string>): void;

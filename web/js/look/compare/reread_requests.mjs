@@ -14,6 +14,17 @@ export class RereadRequests {
     this.texts = texts;
   }
 
+  /** Compare the text with its reading with a mask. @param {number[][] | null} head_mask */
+  withMask(head_mask) {
+    this.begin({ model: this.texts.first.pointer.model, head_mask });
+  }
+
+  /** Compare it with another text. @param {number[]} ids @param {string} why the answer that led to it */
+  ofText(ids, why) {
+    const { model, head_mask } = this.texts.first.pointer;
+    this.begin({ model, head_mask, ids, n_prompt: ids.length }, why);
+  }
+
   /**
    * Begin a comparison of the text with another one, or with another reading of it.
    * @param {ReadAgain} reading

@@ -9,19 +9,19 @@ import { isOn, looksElsewhere, MIN_FOCUSED, withoutAlike } from "../roles/heads_
 import { smallButton } from "../../widgets/controls.mjs";
 import { whenever } from "../../lib/reactive.mjs";
 
-/** @import { Mixer } from "../state/mixer.mjs" */
+/** @import { Writing } from "../../types.js" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
 
 export class FocusSentence {
   #isAsking = false; // whether the first question is pointed at
 
-  /** @param {ShownText} store @param {Mixer} mixer */
-  constructor(store, mixer) {
+  /** @param {ShownText} store @param {Writing | null} writing null in a file */
+  constructor(store, writing) {
     this.store = store;
     this.words = make("p", { role: "status" });
     this.off = smallButton("", async () => {
       const removal = await withoutAlike(store);
-      if (removal) mixer.writeBoth(removal.mask, removal.query + 1);
+      if (removal) writing?.writeScaled(removal.mask, removal.query + 1);
     });
     this.off.title = "Writes the text twice: with all heads, and without those that are outlined";
     for (const event of ["pointerenter", "focus"]) this.off.addEventListener(event, () => void this.#showAlike());

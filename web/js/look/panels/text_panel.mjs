@@ -18,16 +18,14 @@ import { effect, whenever } from "../../lib/reactive.mjs";
 /** @import { Token } from "../../types.js" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { Writing } from "../../types.js" */
-/** @import { Mixer } from "../state/mixer.mjs" */
 /** @import { NextToken } from "./next_token.mjs" */
 
 /**
  * @param {ShownText} store
  * @param {NextToken} next
  * @param {{ writing: Writing, menu: HTMLElement } | null} others ways to another text; null in a file
- * @param {Mixer} mixer
  */
-export function textPanel(store, next, others, mixer) {
+export function textPanel(store, next, others) {
   const { view } = store;
   const text = new TextView(store, { canSurprise: true, hasArcs: true });
   stepKeys(text);
@@ -64,7 +62,7 @@ export function textPanel(store, next, others, mixer) {
   const box = make("div", { class: "hs-text-box" }, text.element);
   scrubber.append(status);
   const instead = alternatives(store, next);
-  const focusSentence = new FocusSentence(store, mixer).element;
+  const focusSentence = new FocusSentence(store, others?.writing ?? null).element;
   const parts = [top, box, text.announcement, table.element, focusSentence, scrubber, instead, controls];
   parts.push(legends.attention, legends.surprise);
   return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);

@@ -12,13 +12,12 @@ import { signal } from "../../vendor/signals.mjs";
 import { copies, roleOf } from "../roles/head_roles.mjs";
 import { askServer } from "../state/ask_server.mjs";
 import { PREPARED, preparedAttribution } from "../state/prepared.mjs";
-import { vocabulary } from "../state/run_fetcher.mjs";
+import { scaledLogits, vocabulary } from "../state/run_fetcher.mjs";
 import { gainsOf, kindOf, looksOf, MATTERS, strongest } from "./gains.mjs";
 
 /** @import { AttributionAnswer } from "../../lens.js" */
 /** @import { Mask } from "../../lib/head_masks.mjs" */
 /** @import { PictureId } from "../../types.js" */
-/** @import { Mixer } from "../state/mixer.mjs" */
 /** @import { AskRequest } from "../state/ask_server.mjs" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
@@ -76,13 +75,9 @@ export class ShownStep {
   #ids = [];
   #sha256 = "";
 
-  /**
-   * @param {ShownText} store
-   * @param {Pick<Mixer, "logitsOf">} mixer
-   */
-  constructor(store, mixer) {
+  /** @param {ShownText} store */
+  constructor(store) {
     this.store = store;
-    this.mixer = mixer;
     whenever(
       () => [...store.progress, store.rows, store.selection.selected],
       () => this.follow(),
@@ -387,7 +382,7 @@ export class ShownStep {
     const body = { sha256, n_prompt, ids: store.ids.slice(0, query + 1), head_mask: mask };
     const [answer, logits] = await Promise.all([
       request(`look/again/queries/${query}`, { body }),
-      this.mixer.logitsOf(mask, query),
+      scaledLogits(store, mask, query),
     ]);
     return this.#stepOf(new Float32Array(await answer.arrayBuffer()), logits, null);
   }

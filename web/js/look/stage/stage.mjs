@@ -23,7 +23,6 @@ import { Verdict } from "./verdict.mjs";
 import { Why } from "./why.mjs";
 
 /** @import { Texts } from "../compare/texts.mjs" */
-/** @import { Mixer } from "../state/mixer.mjs" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
 
 const FONTS = ['40px "IBM Plex Sans"', 'bold 40px "IBM Plex Sans"']; // in others, lines would break elsewhere
@@ -45,14 +44,13 @@ export class Stage {
 
   /**
    * @param {ShownText} store
-   * @param {Mixer} mixer
    * @param {Texts | null} texts null where there is no model
    * @param {HTMLElement | null} link copies the text's address; null where there is none
    */
-  constructor(store, mixer, texts, link) {
+  constructor(store, texts, link) {
     this.store = store;
     this.texts = texts;
-    this.step = new ShownStep(store, mixer);
+    this.step = new ShownStep(store);
     this.sentence = new Sentence(store, {
       choose: (token) => this.#choose(token),
       point: (token) => this.#pointAtWord(token),

@@ -1,14 +1,14 @@
 // The mixing desk for one text: which heads are muted or scaled while its question is open, and what the model then
 // predicts at the current step. The choice is part of the view's options, and so of links.
 
-import { request } from "../../lib/http.mjs";
 import { LatestLoader } from "../../lib/latest.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
+import { scaledLogits } from "./run_fetcher.mjs";
 import { decodeMask, encodeMask, isSameMask, only, scaleOf, withScale } from "../../lib/head_masks.mjs";
 import { whenever } from "../../lib/reactive.mjs";
 import { signal } from "../../vendor/signals.mjs";
 
-/** @import { Beside, PictureId } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { RunFetcher } from "./run_fetcher.mjs" */
 /** @import { ShownText } from "./shown_text.mjs" */
 /** @import { Mask } from "../../lib/head_masks.mjs" */
@@ -29,14 +29,13 @@ export class Mixer {
   #source = null;
   #changed = signal(/** @type {Changed | null} */ (null));
 
-  /** @param {ShownText} store @param {Beside | null} texts null in a file */
-  constructor(store, texts) {
+  /** @param {ShownText} store */
+  constructor(store) {
     this.store = store;
-    this.texts = texts;
     /** @type {LatestLoader<Source, Changed>} */
     this.loader = new LatestLoader({
       load: (source, position) => this.#load(source, position),
-      show: (changed) => this.#show(changed),
+      show: (changed) => void (this.#changed.value = changed),
       report: (error) => store.report(`Could not read the text with these heads: ${error.message}`),
     });
     whenever(
@@ -48,26 +47,6 @@ export class Mixer {
   /** The latest logits of the changed model; null if nothing is changed. */
   get changed() {
     return this.#changed.value;
-  }
-
-  /**
-   * Write the text twice, with and without a mask.
-   * @param {Mask} mask
-   * @param {number} [n_given] how many tokens to begin with; those of the prompt if left out
-   */
-  writeBoth(mask, n_given) {
-    this.texts?.writing.writeScaled(mask, n_given);
-  }
-
-  /** Read the text again with a mask, next to the text as it is. @param {Mask} head_mask */
-  compare(head_mask) {
-    this.texts?.rereads.begin({ model: this.store.pointer.model, head_mask });
-  }
-
-  /** Read another text next to it. @param {number[]} ids @param {string} why the answer that led to it */
-  compareText(ids, why) {
-    const { model, head_mask } = this.store.pointer;
-    this.texts?.rereads.begin({ model, head_mask, ids, n_prompt: ids.length }, why);
   }
 
   get isOn() {
@@ -155,20 +134,6 @@ export class Mixer {
 
   /** @param {Source} source @param {number} position @returns {Promise<Changed[]>} */
   async #load(source, position) {
-    return [{ source, position, logits: await this.logitsOf(source.mask, position) }];
-  }
-
-  /** The logits after a token, with heads scaled. @param {Mask} head_mask @param {number} position */
-  async logitsOf(head_mask, position) {
-    const { pointer, ids } = this.store;
-    const { sha256, n_prompt } = pointer;
-    const body = { sha256, n_prompt, ids: ids.slice(0, position + 1), head_mask };
-    const response = await request(`look/scaled/${position}`, { body });
-    return new Float32Array(await response.arrayBuffer());
-  }
-
-  /** @param {Changed} changed */
-  #show(changed) {
-    this.#changed.value = changed;
+    return [{ source, position, logits: await scaledLogits(this.store, source.mask, position) }];
   }
 }

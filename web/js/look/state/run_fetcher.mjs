@@ -5,6 +5,8 @@ import { HttpError, request } from "../../lib/http.mjs";
 import { N_METRICS } from "../../lib/metrics.mjs";
 import { PREPARED, preparedAnswer, preparedVocabulary } from "./prepared.mjs";
 
+/** @import { Mask } from "../../lib/head_masks.mjs" */
+/** @import { ShownText } from "./shown_text.mjs" */
 /** @import { Frame, FrameHeader, KnownText } from "../../types.js" */
 
 export class RunFetcher {
@@ -128,3 +130,16 @@ export function vocabulary(sha256) {
  * @returns {Promise<string[]>}
  */
 const fetchTexts = async (sha256) => (await request(`look/vocabulary/${sha256}.json`)).json();
+
+/**
+ * The logits after a token of a text, with heads scaled.
+ * @param {ShownText} store
+ * @param {Mask} head_mask
+ * @param {number} position
+ */
+export async function scaledLogits({ pointer, ids }, head_mask, position) {
+  const { sha256, n_prompt } = pointer;
+  const body = { sha256, n_prompt, ids: ids.slice(0, position + 1), head_mask };
+  const response = await request(`look/scaled/${position}`, { body });
+  return new Float32Array(await response.arrayBuffer());
+}

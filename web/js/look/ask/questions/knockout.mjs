@@ -74,7 +74,7 @@ export const knockout = {
 /** @implements {BuiltQuestion} */
 class Knockout {
   /** @param {AskContext} context */
-  constructor({ store, mixer, choices, choose, conclude, overlay }) {
+  constructor({ store, mixer, beside, choices, choose, conclude, overlay }) {
     this.store = store;
     this.choices = choices;
     this.conclude = conclude;
@@ -83,19 +83,23 @@ class Knockout {
     this.abouts = tabs("Loss of", ABOUT, (about) => choose({ about }));
     this.help = make("p", { class: "hs-hint" });
     this.sentence = make("p", { class: "hs-answer" });
-    this.together = new HeadSet(store, mixer, {
-      verb: ["remove", "Removed"],
-      waiting: "Reading the text without them…",
-      choose: (set) => choose({ set }),
-      ask: (heads) => ({ route: "removal", body: { ...textBody(store), heads, method: this.chosenMethod() } }),
-      say: (pictures, names, { delta, token_delta }) => {
-        const position = Math.min(selectedToken(store), token_delta.length);
-        const change = choices.about === "token" ? token_delta[position - 1] : delta;
-        const what = choices.about === "token" ? `${tokenName(store, position)} is` : "tokens are on average";
-        const words = `Without ${names}, ${what} ${probabilityChange(change)}`;
-        return pictures.length > 1 ? `${words}: ${comparison(change, this.together.singles(pictures))}` : `${words}.`;
+    this.together = new HeadSet(
+      store,
+      { mixer, beside },
+      {
+        verb: ["remove", "Removed"],
+        waiting: "Reading the text without them…",
+        choose: (set) => choose({ set }),
+        ask: (heads) => ({ route: "removal", body: { ...textBody(store), heads, method: this.chosenMethod() } }),
+        say: (pictures, names, { delta, token_delta }) => {
+          const position = Math.min(selectedToken(store), token_delta.length);
+          const change = choices.about === "token" ? token_delta[position - 1] : delta;
+          const what = choices.about === "token" ? `${tokenName(store, position)} is` : "tokens are on average";
+          const words = `Without ${names}, ${what} ${probabilityChange(change)}`;
+          return pictures.length > 1 ? `${words}: ${comparison(change, this.together.singles(pictures))}` : `${words}.`;
+        },
       },
-    });
+    );
     this.list = new HeadList(store, "Change of the loss without each head", {
       label: (name) => `Remove ${name} together with others`,
       has: (picture) => this.together.has(picture),

@@ -44,7 +44,7 @@ export const mixingDesk = {
 /** @implements {BuiltQuestion} */
 class MixingDesk {
   /** @param {AskContext} context */
-  constructor({ store, mixer, choices, choose, conclude }) {
+  constructor({ store, mixer, beside, choices, choose, conclude }) {
     this.store = store;
     this.mixer = mixer;
     this.choices = choices;
@@ -54,8 +54,9 @@ class MixingDesk {
     this.reasons = make("p", { class: "hs-hint" });
     this.muted = make("p", { class: "hs-chips", role: "group", "aria-label": "Heads that are muted or scaled" });
     this.sentence = make("p", { class: "hs-answer", role: "status" });
-    this.write = smallButton("Write both, side by side", () => mixer.writeBoth(mixer.mask), { class: "hs-primary" });
-    this.compare = smallButton("Compare the heads", () => mixer.compare(mixer.mask));
+    const writeBoth = () => beside?.writing.writeScaled(mixer.mask);
+    this.write = smallButton("Write both, side by side", writeBoth, { class: "hs-primary" });
+    this.compare = smallButton("Compare the heads", () => beside?.rereads.withMask(mixer.mask));
     this.why = make("p", { class: "hs-hint" });
     this.table = makeTable({});
     this.view = new TableView("Show next tokens as a table", () => this.drawTable(), make("div", {}, this.table));

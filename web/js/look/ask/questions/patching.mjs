@@ -76,8 +76,12 @@ const loadExamples = async (isFile) =>
 
 /** @implements {BuiltQuestion} */
 class Patching {
+  /** @type {PatchBody} what was asked last */
+  body = {};
+  conclusion = "";
+
   /** @param {AskContext} context */
-  constructor({ store, mixer, choices, choose, conclude, overlay }) {
+  constructor({ store, mixer, beside, choices, choose, conclude, overlay }) {
     this.store = store;
     this.choices = choices;
     this.conclude = conclude;
@@ -88,20 +92,22 @@ class Patching {
     this.finding = make("p", { class: "hs-hint" });
     /** @type {number[]} ids of the changed text of the answer */
     this.changedIds = [];
-    const compare = smallButton("Compare the two texts", () => mixer.compareText(this.changedIds, this.conclusion));
+    const open = () => beside?.rereads.ofText(this.changedIds, this.conclusion);
+    const compare = smallButton("Compare the two texts", open);
     compare.title = "Both texts side by side, with every head in both and how differently they attend";
     this.ways = tabs("Patch", WAYS, (way) => choose({ way }));
     this.help = make("p", { class: "hs-hint" });
-    /** @type {PatchBody} what was asked last */
-    this.body = {};
-    this.conclusion = "";
-    this.together = new HeadSet(store, mixer, {
-      verb: ["patch", "Patched"],
-      waiting: "Patching them together…",
-      choose: (set) => choose({ set }),
-      ask: (heads) => ({ route: "patch", body: { ...this.body, heads, grid: false } }),
-      say: (pictures, names, answer) => this.sayTogether(pictures, names, answer),
-    });
+    this.together = new HeadSet(
+      store,
+      { mixer, beside },
+      {
+        verb: ["patch", "Patched"],
+        waiting: "Patching them together…",
+        choose: (set) => choose({ set }),
+        ask: (heads) => ({ route: "patch", body: { ...this.body, heads, grid: false } }),
+        say: (pictures, names, answer) => this.sayTogether(pictures, names, answer),
+      },
+    );
     this.list = new HeadList(store, "Share of the difference that each head accounts for", {
       label: (name) => `Patch ${name} together with others`,
       has: (picture) => this.together.has(picture),
