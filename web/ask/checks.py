@@ -22,6 +22,7 @@ from .inquiry import Inquiry
 
 MAX_STREAM_BYTES = 256_000_000  # of all pairs of a circuit together
 STREAM_COPIES = 4  # of the stream, roughly, that are kept for each token: of both prompts, and of ablated heads
+MLP_COPIES = 2  # more, if MLPs are nodes
 
 
 def nothing(_inquiry: Inquiry, _limits: Limits) -> None:
@@ -123,6 +124,7 @@ def circuit(inquiry: Inquiry, _limits: Limits) -> None:
         except InputError as error:
             raise in_row(index, error) from None
     n_tokens = sum(len(row["prompt"]) for row in prompts)
-    most = MAX_STREAM_BYTES // (4 * STREAM_COPIES * config.n_embd * (config.n_layer + 1))
+    copies = STREAM_COPIES + (MLP_COPIES if inquiry.values["mlps"] else 0)
+    most = MAX_STREAM_BYTES // (4 * copies * config.n_embd * (config.n_layer + 1))
     if n_tokens > most:
         raise InputError("prompts", f"The prompts have {n_tokens:,} tokens; at most {most:,} are read in this model.")

@@ -424,8 +424,8 @@ export interface RolePathsBody {
 
 export interface EdgeInCircuit {
   lost: number;
-  sender: [number, number];
-  receiver: [number, number] | null;
+  sender: [number, number | null];
+  receiver: [number, number | null] | null;
   way: string | null;
 }
 
@@ -447,6 +447,15 @@ export interface LeftOut {
   error: string;
 }
 
+export interface MLPInCircuit {
+  layer: number;
+  lost: number;
+  position: number;
+  minimality: number;
+  lost_there: number;
+  promoted: NamedToken[];
+}
+
 export interface PairInCircuit {
   row: number;
   answer: NamedToken;
@@ -462,7 +471,9 @@ export interface CircuitAnswer {
   kept: number;
   without_heads: number;
   incompleteness: number;
+  route: string;
   heads: HeadInCircuit[];
+  mlps: MLPInCircuit[];
   edges: EdgeInCircuit[];
   pairs: PairInCircuit[];
   left_out: LeftOut[];
@@ -472,7 +483,8 @@ export interface CircuitBody {
   model?: string | null;
   prompts: (string | { prompt: string | number[]; corrupted?: string | number[] | null; answer?: string | number | null; wrong?: string | number | null })[];
   method?: "exact" | "attribution" | null;
-  ablation?: "resample" | "mean" | null;
+  ablation?: "resample" | "mean" | "zero" | null;
+  mlps?: boolean | null;
   head_mask?: number[][] | null;
 }
 

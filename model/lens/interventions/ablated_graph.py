@@ -1,8 +1,9 @@
 """The heads of a model as a graph for pairs of prompts, in which heads are ablated and the edges between them cut."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -13,31 +14,56 @@ from ..composition import WAYS, Way
 from ..progress import Progress, ignore, parts
 from ..text_pass import Edit, replacing
 from .patch_run import MIN_DIFFERENCE, PatchRun
-from .patching import ALL, attribution_patching, effects
-from .paths import head_weights, parts_of
+from .patching import ALL, attribution_patching, effects, taken
+from .paths import Route, head_weights, parts_of
 from .sites import SITES
 
 CHOICES_AT_ONCE = 16  # of edges, each of which takes many partial passes, before progress is reported
+OUTPUTS = SITES["mlp_out"]  # what each MLP adds to the residual stream
+
+Node = tuple[int, int | None]  # a layer and a head, or without a head the MLP of the layer
 
 
 class Edge(NamedTuple):
-    """From the output of a head to the queries, keys or values of a later one, or, if both are None, to the logits."""
+    """From the output of a node to the queries, keys or values of a later head, to a later MLP, which is read in one
+    way only, None, or, without a receiver, to the logits.
+    """
 
-    sender: Head
-    receiver: Head | None
+    sender: Node
+    receiver: Node | None
     way: Way | None
 
 
-def edges_between(heads: Sequence[Head]) -> list[Edge]:
-    """All edges from each of these heads to the later ones among them and to the logits."""
-    to_heads = [Edge(one, other, way) for one in heads for other in heads if one[0] < other[0] for way in WAYS]
-    return to_heads + [Edge(head, None, None) for head in heads]
+def order(node: Node) -> tuple[int, bool, int]:
+    """The place of a node in a pass: an MLP comes after the heads of its layer."""
+    layer, head = node
+    return layer, head is None, head or 0
+
+
+def ways_into(node: Node | None) -> Sequence[Way | None]:
+    return (None,) if node is None or node[1] is None else WAYS
+
+
+def edges_between(nodes: Sequence[Node], *, parallel: bool = False) -> list[Edge]:
+    """All edges from each of these nodes to the later ones among them and to the logits.
+
+    An MLP reads the heads of its own layer, unless both read the same stream (``parallel``).
+    """
+
+    def reads(other: Node, one: Node) -> bool:
+        is_in_layer = one[0] == other[0] and other[1] is None is not one[1] and not parallel
+        return one[0] < other[0] or is_in_layer
+
+    between = [
+        Edge(one, other, way) for one in nodes for other in nodes if reads(other, one) for way in ways_into(other)
+    ]
+    return between + [Edge(node, None, None) for node in nodes]
 
 
 def dangling(edges: Sequence[Edge]) -> set[Edge]:
     """The edges from which no path leads to the logits."""
-    reaching: set[Head | None] = {None}
-    for edge in sorted(edges, key=lambda edge: edge.sender, reverse=True):  # senders come before their receivers
+    reaching: set[Node | None] = {None}
+    for edge in sorted(edges, key=lambda edge: order(edge.sender), reverse=True):  # senders precede their receivers
         if edge.receiver in reaching:
             reaching.add(edge.sender)
     return {edge for edge in edges if edge.receiver not in reaching}
@@ -57,16 +83,25 @@ class AblatedPass(NamedTuple):
 
 
 class Graph:
-    """One pair of prompts in which heads are ablated and edges cut."""
+    """One pair of prompts in which heads are ablated and edges cut.
+
+    An edge is the path through the MLPs between its ends, which are recomputed, and not through other heads.
+    """
+
+    route: Route = "mlps"
 
     def __init__(self, run: PatchRun) -> None:
         self.run = run
-        into = run.into
-        n_layer = into.config.n_layer
-        self.corrupted = [run.contexts(layer) for layer in range(n_layer)]  # (1, T, n_head, head_dim) each
-        self.ablated = [into.stream[0]]  # the stream before each layer with all heads ablated
-        for layer in range(n_layer):
-            self.ablated.append(self.after_layer(layer, self.ablated[-1], self.corrupted[layer]))
+        n_layer = run.into.config.n_layer
+        self.corrupted = [taken(run, layer, SITES["z"]) for layer in range(n_layer)]  # (1, T, n_head, head_dim) each
+
+    @cached_property
+    def ablated(self) -> list[Tensor]:
+        """The stream before each layer, and after all, with all heads ablated."""
+        streams = [self.run.into.stream[0]]
+        for layer, context in enumerate(self.corrupted):
+            streams.append(self.after_layer(layer, streams[-1], context))
+        return streams
 
     def after_layer(self, layer: int, x: Tensor, context: Tensor) -> Tensor:
         """The stream ``(B, T, C)`` after a layer whose heads have the context vectors ``(B, T, n_head, head_dim)``."""
@@ -75,24 +110,33 @@ class Graph:
         after: Tensor = block(x, lambda *_: output)
         return after
 
+    def nodes(self) -> list[Node]:
+        """All nodes, in their order in a pass."""
+        config = self.run.into.config
+        return [(layer, head) for layer in range(config.n_layer) for head in range(config.n_head)]
+
+    def edges_between(self, nodes: Sequence[Node]) -> list[Edge]:
+        return edges_between(nodes)
+
     def share(self, differences: Tensor) -> Tensor:
         return (differences - self.run.corrupted) / (self.run.clean - self.run.corrupted)
 
-    def ablating(self, removed: Collection[Head]) -> Edit:
-        """An edit of context vectors that ablates these heads."""
-        return replacing(self.run.into.config, removed, self.corrupted.__getitem__)
+    def ablating(self, removed: Collection[Node]) -> Edit:
+        """An edit of context vectors that ablates the heads among these nodes."""
+        return replacing(self.run.into.config, heads_of(removed), self.corrupted.__getitem__)
 
-    def without_heads(self, removed: set[Head]) -> Tensor:
-        """The logit difference ``(1,)`` of the clean prompt with these heads ablated."""
+    def without(self, removed: Collection[Node]) -> Tensor:
+        """The logit difference ``(1,)`` of the clean prompt with these nodes ablated."""
         final = self.run.into.run_from(0, self.run.into.stream[0], self.ablating(removed))
         return self.run.measure(final).cpu()
 
-    def without_each_edge(self, heads: Sequence[Head], progress: Progress) -> Tensor:
-        """The logit differences ``(n,)`` with each of ``edges_between(heads)`` cut in turn.
+    def without_each_edge(self, nodes: Sequence[Node], progress: Progress) -> Tensor:
+        """The logit differences ``(n,)`` with each of ``edges_between(nodes)`` cut in turn.
 
         The same as ``with_edges``, but faster: with every other edge in place, what follows the receiver is an ordinary
-        pass with the other heads ablated.
+        pass with the other nodes ablated.
         """
+        heads = heads_of(nodes)
         into, plain = self.run.into, self.ablated_pass(heads)
         by_edge: dict[Edge, Tensor] = {}
         n_done, edges = 0, edges_between(heads)
@@ -164,36 +208,63 @@ class Graph:
         return torch.cat(differences)
 
     def with_some_edges(self, edges: Sequence[Edge], choices: Tensor) -> Tensor:
-        into, values, streams = self.run.into, dict[Head, Tensor](), dict[Any, Tensor]()
+        values, streams = dict[Node, Tensor](), dict[Any, Tensor]()
         column = {edge: i for i, edge in enumerate(edges) if choices[:, i].any()}
         used = column.keys() - dangling(list(column))
 
-        def stream(layer: int, receiver: Head | None, way: Way | None) -> Tensor:
-            """What reaches a receiver before its layer: computed once for those with the same edges."""
+        def stream(receiver: Node | None, way: Way | None) -> Tensor:
+            """What reaches a receiver: computed once for those in one place with the same edges."""
             incoming = {edge.sender: choices[:, column[edge]] for edge in used if edge[1:] == (receiver, way)}
-            key = layer, frozenset((sender, tuple(chosen.tolist())) for sender, chosen in incoming.items())
+            place = None if receiver is None else order(receiver)[:2]
+            key = place, frozenset((sender, tuple(chosen.tolist())) for sender, chosen in incoming.items())
             if key not in streams:
-                first = min((sender[0] for sender in incoming), default=layer)
-                x = self.ablated[first].expand(len(choices), -1, -1)
-                for between in range(first, layer):
-                    context = self.corrupted[between].repeat(len(choices), 1, 1, 1)
-                    for (where, head), chosen in incoming.items():
-                        if where == between:
-                            context[chosen, :, head] = values[where, head][chosen]
-                    x = self.after_layer(between, x, context)
-                streams[key] = x
+                streams[key] = self.reaching(receiver, incoming, values, len(choices))
             return streams[key]
 
-        for head in sorted({edge.sender for edge in used}):
-            values[head] = self.context_of(head, {way: stream(head[0], head, way) for way in WAYS})
-        return self.run.measure(stream(into.config.n_layer, None, None))
+        for node in sorted({edge.sender for edge in used}, key=order):
+            values[node] = self.output_of(node, {way: stream(node, way) for way in ways_into(node)})
+        return self.run.measure(stream(None, None))
+
+    def output_of(self, node: Node, streams: Mapping[Any, Tensor]) -> Tensor:
+        """What a node writes, given what reaches it in each way: the context vectors of a head."""
+        return self.context_of(cast(Head, node), streams)
+
+    def reaching(
+        self, receiver: Node | None, incoming: Mapping[Node, Tensor], values: Mapping[Node, Tensor], n: int
+    ) -> Tensor:
+        """The stream ``(n, T, C)`` that a receiver reads if it gets the ``values`` ``(n, T, ...)`` of some senders.
+
+        ``incoming`` says of each of these in which of the ``n`` cases, ``(n,)``; otherwise the sender is ablated.
+        """
+        layer = self.run.into.config.n_layer if receiver is None else receiver[0]
+        first = min((sender[0] for sender in incoming), default=layer)
+        x = self.ablated[first].expand(n, -1, -1)
+        for between in range(first, layer):
+            x = self.after_layer(between, x, self.mixed(between, incoming, values, n))
+        return x
+
+    def mixed(self, layer: int, incoming: Mapping[Node, Tensor], values: Mapping[Node, Tensor], n: int) -> Tensor:
+        """A layer's context vectors ``(n, T, n_head, head_dim)``, in which heads are ablated unless ``incoming``."""
+        context = self.corrupted[layer].repeat(n, 1, 1, 1)
+        for (where, head), chosen in incoming.items():
+            if where == layer and head is not None:
+                context[chosen, :, head] = values[where, head][chosen]
+        return context
+
+
+def heads_of(nodes: Collection[Node]) -> list[Head]:
+    return [(layer, head) for layer, head in nodes if head is not None]
+
+
+def layers_of_mlps(nodes: Collection[Node]) -> list[int]:
+    return [layer for layer, head in nodes if head is None]
 
 
 class Pairs:
     """Several pairs of prompts, whose mean logit difference is the effect."""
 
-    def __init__(self, runs: Sequence[PatchRun]) -> None:
-        self.graphs = [Graph(run) for run in runs]
+    def __init__(self, runs: Sequence[PatchRun], kind: type[Graph] = Graph) -> None:
+        self.graphs = [kind(run) for run in runs]
         self.clean, self.corrupted = sum(run.clean for run in runs), sum(run.corrupted for run in runs)
         if not abs(self.clean - self.corrupted) > MIN_DIFFERENCE * len(runs):
             raise InputError("corrupted", "The differences of the pairs cancel: there is no effect to explain.")
@@ -202,37 +273,47 @@ class Pairs:
         """The share of the effect that is left, given the logit differences of each pair, tensors of one shape."""
         return (torch.stack(list(differences)).double().sum(0) - self.corrupted) / (self.clean - self.corrupted)
 
-    def every_head(self) -> list[Head]:
-        config = self.graphs[0].run.into.config
-        return [(layer, head) for layer in range(config.n_layer) for head in range(config.n_head)]
+    def nodes(self) -> list[Node]:
+        return self.graphs[0].nodes()
 
-    def lost_alone(self, heads: Sequence[Head], progress: Progress) -> dict[Head, float]:
-        """The share that is lost if one of ``heads`` alone is ablated."""
-        units = torch.tensor([(*head, ALL) for head in heads])
-        pairs = zip(self.graphs, parts(progress, len(self.graphs)), strict=True)
-        left = self.kept([effects(graph.run, SITES["z"], units, report) for graph, report in pairs])
-        return dict(zip(heads, (1 - left).tolist(), strict=True))
+    def edges_between(self, nodes: Sequence[Node]) -> list[Edge]:
+        return self.graphs[0].edges_between(nodes)
 
-    def estimate_lost_alone(self, progress: Progress) -> dict[Head, float]:
-        """The same for every head, approximated by attribution patching."""
-        pairs = zip(self.graphs, parts(progress, len(self.graphs)), strict=True)
-        estimates = [
-            attribution_patching(graph.run, SITES["z"], each_position=False, progress=report) for graph, report in pairs
-        ]
-        return dict(zip(self.every_head(), (1 - self.kept(estimates)).flatten().tolist(), strict=True))
+    def lost_alone(self, nodes: Sequence[Node], progress: Progress) -> dict[Node, float]:
+        """The share that is lost if one of ``nodes`` alone is ablated."""
+        heads, layers = heads_of(nodes), layers_of_mlps(nodes)
+        places = {SITES["z"]: heads, OUTPUTS: [(layer, 0) for layer in layers]}
+        units = {site: torch.tensor([(*each, ALL) for each in some]) for site, some in places.items() if some}
+        left = []
+        for graph, report in zip(self.graphs, parts(progress, len(self.graphs)), strict=True):
+            left.append(torch.cat([effects(graph.run, site, some, report) for site, some in units.items()]))
+        return self.lost_by([*heads, *((layer, None) for layer in layers)], left)
 
-    def without_heads(self, removed: set[Head], progress: Progress = ignore) -> float:
-        """The share that is left with these heads ablated."""
+    def estimate_lost_alone(self, progress: Progress) -> dict[Node, float]:
+        """The same for every node, approximated by attribution patching."""
+        left, layers = list[Tensor](), layers_of_mlps(self.nodes())
+        for graph, report in zip(self.graphs, parts(progress, len(self.graphs)), strict=True):
+            found = attribution_patching(graph.run, SITES["z"], each_position=False, progress=report).flatten()
+            mlps = [attribution_patching(graph.run, OUTPUTS, each_position=False)] if layers else []
+            left.append(torch.cat([found, *mlps]))
+        return self.lost_by([*heads_of(self.nodes()), *((layer, None) for layer in layers)], left)
+
+    def lost_by(self, nodes: Sequence[Node], differences: Sequence[Tensor]) -> dict[Node, float]:
+        """The share that is lost by each node, given the logit differences ``(n,)`` of each pair without it."""
+        return dict(zip(nodes, (1 - self.kept(differences)).tolist(), strict=True))
+
+    def without(self, removed: Collection[Node], progress: Progress = ignore) -> float:
+        """The share that is left with these nodes ablated."""
         differences = []
         for i, graph in enumerate(self.graphs):
-            differences.append(graph.without_heads(removed))
+            differences.append(graph.without(removed))
             progress((i + 1) / len(self.graphs))
         return float(self.kept(differences))
 
-    def without_each_edge(self, heads: Sequence[Head], progress: Progress) -> Tensor:
-        """The share ``(n,)`` that is left with each of ``edges_between(heads)`` cut in turn."""
+    def without_each_edge(self, nodes: Sequence[Node], progress: Progress) -> Tensor:
+        """The share ``(n,)`` that is left with each of ``edges_between(nodes)`` cut in turn."""
         pairs = zip(self.graphs, parts(progress, len(self.graphs)), strict=True)
-        return self.kept([graph.without_each_edge(heads, report) for graph, report in pairs])
+        return self.kept([graph.without_each_edge(nodes, report) for graph, report in pairs])
 
     def with_edges(self, edges: Sequence[Edge], choices: Tensor, progress: Progress = ignore) -> Tensor:
         """The share ``(N,)`` that is left with only some of ``edges``: ``choices`` ``(N, len(edges))`` bool."""

@@ -1,40 +1,48 @@
-"""Finding a circuit: the heads, and the edges between them, that carry the difference between pairs of prompts."""
+"""Finding a circuit: the nodes, and the edges between them, that carry the difference between pairs of prompts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import torch
+from torch import Tensor
 
 from ...drawing.heat_map import Part
-from ...errors import InputError, InvalidValue
-from ...modules.head_tensors import Head
-from ..answer import Answer, NotSent, TokenId, TokenIds, left_out_in_words, sent
+from ...errors import InputError, InvalidValue, counted
+from ..answer import Answer, NotSent, SentAs, TokenId, TokenIds, left_out_in_words, sent
 from ..lens import Lens
 from ..progress import Progress, ignore, part, parts
 from ..prompts import LeftOut, Row, parse_rows
 from ..question import Reads
+from ..text_pass import TextPass
 from ..token_circuits import direct_logits
-from .ablated_graph import Edge, Pairs, all_of, dangling, edges_between
+from .ablated_graph import OUTPUTS, Edge, Graph, Node, Pairs, all_of, dangling, order
 from .criteria import check_criteria
+from .mlp_nodes import MLPGraph
 from .patch_run import PatchRun, patch_run
 from .patching import effects
-from .reference import mean_by_position
-from .sites import SITES
+from .paths import Route
+from .reference import contexts_of
+from .sites import SITES, Site, layer_activations
 
 MAX_LOST = 0.1  # of the effect
-MAX_HEADS = 32  # among which edges are measured: their number grows with its square
+MAX_NODES = 32  # among which edges are measured: their number grows with its square
 MAX_PAIRS = 100  # that are read together
-MAX_TRIES = 100  # to remove heads, and then edges: more than a concentrated effect needs
-N_PROMOTED = 5  # tokens named for each head
+MAX_TRIES = 100  # to remove nodes, and then edges: more than a concentrated effect needs
+N_PROMOTED = 5  # tokens named for each node
 READING_PART = 0.1  # of the work, roughly
 
-# "exact" ablates every head alone. "attribution" estimates this by attribution patching, and ablates only the
-# ``MAX_HEADS`` heads for which the estimates are largest.
-HeadMethod = Literal["exact", "attribution"]
-# "resample": the context vectors of the pair's corrupted prompt (Chan et al. 2022). "mean": their mean over the
+# "exact" ablates every node alone. "attribution" estimates this by attribution patching, and ablates only the
+# ``MAX_NODES`` nodes for which the estimates are largest.
+NodeMethod = Literal["exact", "attribution"]
+# "resample": what a node writes in the pair's corrupted prompt (Chan et al. 2022). "mean": the mean of this over the
 # corrupted prompts of all pairs, position by position, so that what a template has in common stays (Wang et al. 2023).
-Ablation = Literal["resample", "mean"]
+# "zero": zeros, which also remove any constant part that later layers rely on.
+Ablation = Literal["resample", "mean", "zero"]
+EDGE_IN_WORDS: dict[Route, str] = {
+    "mlps": "An edge goes through the MLPs between its ends, which are recomputed, and not through other heads.",
+    "direct": "An edge is the direct path in the residual stream.",
+}
 Item = TypeVar("Item")
 
 
@@ -48,7 +56,7 @@ class HeadInCircuit:
     ]
     minimality: Annotated[
         float,
-        "The largest change of the share, over some subsets of the circuit's heads, if it is ablated besides the "
+        "The largest change of the share, over some subsets of the circuit's nodes, if it is ablated besides the "
         "subset (Wang et al. 2023): near 0, the circuit does not need it.",
     ]
     lost_there: Annotated[float, "The share that is lost if it is ablated at this position only."]
@@ -62,26 +70,36 @@ class HeadInCircuit:
 
 
 @dataclass(frozen=True)
+class MLPInCircuit:
+    layer: int
+    lost: Annotated[float, "The share of the effect that is lost if this MLP alone is ablated."]
+    position: Annotated[int, "The position at which its output matters most, as for a head."]
+    minimality: Annotated[float, "As for a head."]
+    lost_there: Annotated[float, "The share that is lost if it is ablated at this position only."]
+    promoted: TokenIds
+
+
+@dataclass(frozen=True)
 class EdgeInCircuit:
     edge: Annotated[Edge, NotSent()]
     lost: Annotated[float, "The share of the effect that is lost if this edge alone is cut."]
 
     @property
     @sent
-    def sender(self) -> Head:
-        """``[layer, head]``."""
+    def sender(self) -> Node:
+        """``[layer, head]``, or ``[layer, null]`` for the layer's MLP."""
         return self.edge.sender
 
     @property
     @sent
-    def receiver(self) -> Head | None:
-        """``[layer, head]``, or null for the logits."""
+    def receiver(self) -> Node | None:
+        """The same, or null for the logits."""
         return self.edge.receiver
 
     @property
     @sent
     def way(self) -> str | None:
-        """What the receiver computes from it: its queries, keys or values."""
+        """What a head computes from it: its queries, keys or values; null for other receivers."""
         return self.edge.way
 
 
@@ -97,8 +115,9 @@ class PairInCircuit:
 
 @dataclass(frozen=True)
 class FoundCircuit(Answer):
-    """Faithfulness first: how much of the effect is left with everything else ablated. Then the heads with the
-    tokens they read and promote, and the edges with what is lost without each. At most 32 heads are considered.
+    """Faithfulness first: how much of the effect is left with everything else ablated. Then the heads and, as nodes if
+    they were asked for, the MLPs, with the tokens they read and promote, and the edges with what is lost without each.
+    At most 32 nodes are considered.
     """
 
     kept: Annotated[
@@ -106,13 +125,20 @@ class FoundCircuit(Answer):
         "Faithfulness: the share of the effect, the mean logit difference, that is left with everything else ablated: "
         "1 is the clean prompts, 0 the corrupted ones.",
     ]
-    without_heads: Annotated[float, "The share left with all heads ablated."]
+    without_heads: Annotated[float, "The share left with all heads, and MLPs if they are nodes, ablated."]
     incompleteness: Annotated[
         float,
-        "The largest difference, over some subsets of the circuit's heads, between the shares that the circuit's heads "
-        "and all heads keep without the subset (Wang et al. 2023): near 0, no head outside does the same.",
+        "The largest difference, over some subsets of the circuit's nodes, between the shares that the circuit's nodes "
+        "and all nodes keep without the subset (Wang et al. 2023): near 0, no node outside does the same.",
+    ]
+    route: Annotated[
+        Route,
+        SentAs(str),
+        "What an edge is. `mlps`: the path through the MLPs between its ends, which are recomputed, and not through "
+        "other heads (Wang et al. 2023). `direct`, where MLPs are nodes: the direct path in the residual stream.",
     ]
     heads: list[HeadInCircuit]
+    mlps: Annotated[list[MLPInCircuit], "Empty unless MLPs are nodes."]
     edges: list[EdgeInCircuit]
     pairs: list[PairInCircuit]
     left_out: Annotated[list[LeftOut], "The pairs that have no effect to explain, and why."] = field(
@@ -120,16 +146,19 @@ class FoundCircuit(Answer):
     )
 
     def __str__(self) -> str:
-        rows = [f"{head_name(each.edge.sender)} -> {receiver_name(each.edge)}: {each.lost:.3f}" for each in self.edges]
+        rows = [f"{node_name(each.edge.sender)} -> {receiver_name(each.edge)}: {each.lost:.3f}" for each in self.edges]
         left_out = left_out_in_words(self.left_out, len(self.pairs) + len(self.left_out))
-        kept = f"{self.kept:.3f} of the effect kept; lost without each edge:"
+        kept = f"{self.kept:.3f} of the effect kept. {EDGE_IN_WORDS[self.route]} Lost without each:"
         return "\n".join([*([left_out] if left_out else []), kept, *rows])
 
     @property
     def summary(self) -> str:
+        mlps = [counted(len(self.mlps), "MLP")] if self.route == "direct" else []
+        parts = [counted(len(self.heads), "head"), *mlps]
+        edges, node = counted(len(self.edges), "edge"), "node" if mlps else "head"
         return (
-            f"{self.kept:.3f} of the effect is kept with {len(self.heads)} heads and {len(self.edges)} edges, "
-            f"{self.without_heads:.3f} without any head."
+            f"{self.kept:.3f} of the effect is kept with {', '.join(parts)} and {edges}, "
+            f"{self.without_heads:.3f} without any {node}. {EDGE_IN_WORDS[self.route]}"
         )
 
     def drawn(self) -> Iterator[Part]:
@@ -137,7 +166,7 @@ class FoundCircuit(Answer):
             yield each._replace(value=self.edge_rows()) if each.name == "edges" else each
 
     def edge_rows(self) -> list[dict[str, Any]]:
-        edges = [(head_name(each.edge.sender), receiver_name(each.edge), each.lost) for each in self.edges]
+        edges = [(node_name(each.edge.sender), receiver_name(each.edge), each.lost) for each in self.edges]
         return [{"sender": sender, "receiver": receiver, "lost": lost} for sender, receiver, lost in edges]
 
 
@@ -152,20 +181,25 @@ def circuit(
     *,
     max_lost: float = MAX_LOST,
     method: Annotated[
-        HeadMethod,
+        NodeMethod,
         "Patch every head (`exact`), or estimate all of them by attribution patching first and patch only the "
-        f"{MAX_HEADS} that matter most (`attribution`), which is faster in a model with many heads.",
+        f"{MAX_NODES} that matter most (`attribution`), which is faster in a model with many heads.",
     ] = "exact",
     ablation: Annotated[
         Ablation,
         "What an ablated head's context vectors are replaced with: those of the pair's corrupted prompt (`resample`), "
-        "or their mean over the corrupted prompts of all pairs, position by position (`mean`), for which all prompts "
-        "must have the same number of tokens.",
+        "their mean over the corrupted prompts of all pairs, position by position (`mean`), for which all prompts must "
+        "have the same number of tokens, or zeros (`zero`). Of an ablated MLP, its output is replaced.",
     ] = "resample",
+    mlps: Annotated[
+        bool,
+        "Each layer's MLP is a node beside the heads, and an edge is the direct path between two nodes. Otherwise MLPs "
+        "are never ablated, and belong to the edges.",
+    ] = False,
     progress: Progress = ignore,
 ) -> FoundCircuit:
-    """Which heads, and which edges between them, carry the difference between clean and corrupted prompts: a
-    circuit that loses at most 10% of the effect, found by patching heads and paths and pruning.
+    """Which heads, MLPs if they are nodes, and edges between them carry the difference between clean and corrupted
+    prompts: a circuit that loses at most 10% of the effect, found by patching nodes and paths and pruning.
 
     See ``find_circuit``. A row is that of ``over_prompts``, with the column ``corrupted``. Pairs without an effect to
     explain are left out. Raises ``InputError`` if all are.
@@ -173,7 +207,7 @@ def circuit(
     pairs = parse_rows(lens, prompts, ("corrupted", "answer", "wrong"), ("corrupted",))
     runs, left_out = dict[int, PatchRun](), list[LeftOut]()
     if ablation not in get_args(Ablation):
-        raise InvalidValue("ablation", ablation, "'resample' or 'mean'")
+        raise InvalidValue("ablation", ablation, "'resample', 'mean' or 'zero'")
     for index, pair in enumerate(pairs):
         texts = [lens.read(pair[name]) for name in ("prompt", "corrupted")]
         try:
@@ -183,21 +217,46 @@ def circuit(
         progress(READING_PART * (index + 1) / len(pairs))
     if not runs:
         raise InputError("prompts", f"No pair could be read. {left_out[0]['error'] if left_out else ''}".rstrip())
-    if ablation == "mean":
-        mean = mean_by_position([run.source for run in runs.values()])
-        runs = {index: run._replace(mean=mean) for index, run in runs.items()}
+    if ablation != "resample":
+        instead = ablated(ablation, [run.source for run in runs.values()], [SITES["z"], *([OUTPUTS] if mlps else [])])
+        replaced = zip(runs.items(), instead, strict=True)
+        runs = {index: run._replace(instead=by_site) for (index, run), by_site in replaced}
     report = part(progress, READING_PART, 1)
-    found = find_circuit(list(runs.values()), max_lost=max_lost, method=method, progress=report)
+    found = find_circuit(list(runs.values()), max_lost=max_lost, method=method, mlps=mlps, progress=report)
     kept = [replace(pair, row=row) for row, pair in zip(runs, found.pairs, strict=True)]
     return replace(found, pairs=kept, left_out=left_out)
 
 
-def head_name(head: Head) -> str:
-    return f"L{head[0]} H{head[1]}"
+@torch.no_grad()
+def ablated(ablation: Ablation, texts: Sequence[TextPass], sites: Sequence[Site]) -> list[dict[str, Tensor]]:
+    """Of each text, what replaces the activations ``(n_layer, T, ...)`` of some sites: zeros, or the mean of all texts.
+
+    Raises ``InputError`` for a mean unless all texts have the same number of tokens.
+    """
+
+    def activations(text: TextPass, site: Site) -> Tensor:
+        if site is SITES["z"]:
+            return contexts_of(text)
+        return torch.cat([layer_activations(text, layer, [site])[0] for layer in range(text.config.n_layer)])
+
+    if ablation == "zero":
+        return [{site.name: torch.zeros_like(activations(text, site)) for site in sites} for text in texts]
+    if len(lengths := sorted({len(text.ids) for text in texts})) > 1:
+        found = " and ".join(map(str, lengths))
+        raise InputError("ablation", f"A mean by position needs prompts of one length in tokens, found {found}.")
+    means = {site.name: sum(activations(text, site).double() for text in texts) / len(texts) for site in sites}
+    return [{name: torch.as_tensor(mean).float() for name, mean in means.items()}] * len(texts)
+
+
+def node_name(node: Node) -> str:
+    layer, head = node
+    return f"L{layer} MLP" if head is None else f"L{layer} H{head}"
 
 
 def receiver_name(edge: Edge) -> str:
-    return "logits" if edge.receiver is None else f"{edge.way} of {head_name(edge.receiver)}"
+    if edge.receiver is None:
+        return "logits"
+    return node_name(edge.receiver) if edge.way is None else f"{edge.way} of {node_name(edge.receiver)}"
 
 
 @torch.no_grad()
@@ -205,55 +264,58 @@ def find_circuit(
     runs: Sequence[PatchRun],
     *,
     max_lost: float = MAX_LOST,
-    method: HeadMethod = "exact",
+    method: NodeMethod = "exact",
+    mlps: bool = False,
     progress: Progress = ignore,
 ) -> FoundCircuit:
-    """Find few heads and edges that keep the effect: the logit difference between clean and corrupted prompts.
+    """Find few nodes and edges that keep the effect: the logit difference between clean and corrupted prompts.
 
     ``runs`` are pairs of prompts, from ``patch_run`` in the direction "noise"; they may differ in length, and shares
     are those of the mean logit difference.
 
     1. Every head is ablated alone: its context vectors at all positions are those of the corrupted prompt (Vig et al.
-       2020, resample ablation as in Chan et al. 2022), or ``run.mean``, if it is given. With the ``method``
-       "attribution", only the ``MAX_HEADS`` heads that matter most by attribution patching (Nanda 2023) are, and the
-       rest count as less important than these.
-    2. Starting with the least important, heads are ablated together while the effect changes by at most half of
+       2020, resample ablation as in Chan et al. 2022), or ``run.instead``, if it is given; and with ``mlps`` every MLP,
+       whose output is. With the ``method`` "attribution", only the ``MAX_NODES`` nodes that matter most by attribution
+       patching (Nanda 2023) are, and the rest count as less important than these.
+    2. Starting with the least important, nodes are ablated together while the effect changes by at most half of
        ``max_lost``.
-    3. Among the heads that are left (at most ``MAX_HEADS``), every edge into the queries, keys or values of a later
-       head, or into the logits, is cut alone (path patching, Wang et al. 2023, Goldowsky-Dill et al. 2023).
+    3. Among the nodes that are left (at most ``MAX_NODES``), every edge into the queries, keys or values of a later
+       head, into a later MLP, or into the logits, is cut alone (path patching, Wang et al. 2023, Goldowsky-Dill et al.
+       2023).
     4. Starting with the least important, edges are cut together while the effect changes by at most ``max_lost``, as in
        the automatic discovery of Conmy et al. 2023.
 
-    Where an edge is cut, the receiver gets the sender's output in the corrupted prompt; what it gets otherwise is that
-    of the sender in the circuit. Embeddings are always those of the clean prompt, and MLPs are computed from what
-    reaches them on the way to a receiver, so they are part of the edges: a path between two heads is patched through
-    the MLPs between, and not through other heads, as in Wang et al. 2023. Pruning is greedy, with at most ``MAX_TRIES``
-    tries, and other circuits may keep the effect as well. The effect may change in either direction: a head that works
-    against the answer stays.
+    Where an edge is cut, the receiver gets what the sender writes if it is ablated; what it gets otherwise is that of
+    the sender in the circuit. Embeddings are always those of the clean prompt. Unless MLPs are nodes, they are computed
+    from what reaches them on the way to a receiver, so they are part of the edges: a path between two heads is patched
+    through the MLPs between, and not through other heads, as in Wang et al. 2023. If they are nodes, an edge is the
+    direct path in the residual stream, as in Conmy et al. 2023. Pruning is greedy, with at most ``MAX_TRIES`` tries,
+    and other circuits may keep the effect as well. The effect may change in either direction: a node that works against
+    the answer stays.
 
     Raises ``InputError`` if the mean difference of all pairs vanishes, and for an unknown method.
     """
-    if method not in get_args(HeadMethod):
+    if method not in get_args(NodeMethod):
         raise InvalidValue("method", method, "'exact' or 'attribution'")
-    pairs = Pairs(runs)
-    order, patched = list[Head](), pairs.every_head()
+    pairs = Pairs(runs, MLPGraph if mlps else Graph)
+    by_importance, patched = list[Node](), pairs.nodes()
     if method == "attribution":
         estimates = pairs.estimate_lost_alone(part(progress, 0, 0.1))
-        by_estimate = sorted(patched, key=lambda head: abs(estimates[head]))
-        order, patched = by_estimate[:-MAX_HEADS], by_estimate[-MAX_HEADS:]
-    lost = pairs.lost_alone(patched, part(progress, 0.1 if order else 0, 0.25))
-    order += sorted(patched, key=lambda head: abs(lost[head]))
+        by_estimate = sorted(patched, key=lambda node: abs(estimates[node]))
+        by_importance, patched = by_estimate[:-MAX_NODES], by_estimate[-MAX_NODES:]
+    lost = pairs.lost_alone(patched, part(progress, 0.1 if by_importance else 0, 0.25))
+    by_importance += sorted(patched, key=lambda node: abs(lost[node]))
 
-    def heads_suffice(removed: set[Head], progress: Progress) -> bool:
-        return abs(1 - pairs.without_heads(removed, progress)) <= max_lost / 2
+    def nodes_suffice(removed: set[Node], progress: Progress) -> bool:
+        return abs(1 - pairs.without(removed, progress)) <= max_lost / 2
 
-    removed = prune(order, heads_suffice, part(progress, 0.25, 0.4))
-    heads = sorted([head for head in order if head not in removed][-MAX_HEADS:])
-    if unmeasured := [head for head in heads if head not in lost]:  # that could not be removed, whatever was estimated
+    removed = prune(by_importance, nodes_suffice, part(progress, 0.25, 0.4))
+    nodes = sorted([node for node in by_importance if node not in removed][-MAX_NODES:], key=order)
+    if unmeasured := [node for node in nodes if node not in lost]:  # that could not be removed, whatever was estimated
         lost |= pairs.lost_alone(unmeasured, ignore)
-    edges = edges_between(heads)
+    edges = pairs.edges_between(nodes)
     start = float(pairs.with_edges(edges, all_of(edges)))
-    losses = start - pairs.without_each_edge(heads, part(progress, 0.4, 0.6))
+    losses = start - pairs.without_each_edge(nodes, part(progress, 0.4, 0.6))
     allowed = max(max_lost, abs(1 - start))
 
     def edges_suffice(cut: set[Edge], progress: Progress) -> bool:
@@ -266,17 +328,19 @@ def find_circuit(
     by_pair = [graph.share(graph.with_edges(left, all_of(left))) for graph in pairs.graphs]
     whole = float(pairs.with_edges(left, all_of(left)))
     losses = whole - pairs.with_edges(left, ~torch.eye(len(left), dtype=torch.bool), part(progress, 0.8, 0.85))
-    heads = sorted({edge.sender for edge in left})
-    criteria = check_criteria(pairs, heads, part(progress, 0.85, 0.95))
-    steps = parts(progress, len(heads), 0.95, 1)
+    nodes = sorted({edge.sender for edge in left}, key=order)
+    criteria = check_criteria(pairs, nodes, part(progress, 0.85, 0.95))
+    found = {
+        node: described(runs[0], node, report, lost=lost[node], minimality=criteria.minimality[node])
+        for node, report in zip(nodes, parts(progress, len(nodes), 0.95, 1), strict=True)
+    }
     return FoundCircuit(
         kept=whole,
-        without_heads=pairs.without_heads(set(order)),
+        without_heads=pairs.without(set(by_importance)),
         incompleteness=criteria.incompleteness,
-        heads=[
-            describe(runs[0], head, lost[head], criteria.minimality[head], report)
-            for head, report in zip(heads, steps, strict=True)
-        ],
+        route=pairs.graphs[0].route,
+        heads=[each for each in found.values() if isinstance(each, HeadInCircuit)],
+        mlps=[each for each in found.values() if isinstance(each, MLPInCircuit)],
         edges=[EdgeInCircuit(edge, loss) for edge, loss in zip(left, losses.tolist(), strict=True)],
         pairs=[
             PairInCircuit(row, run.answer, run.wrong, run.clean, run.corrupted, float(share))
@@ -309,28 +373,23 @@ def prune(order: Sequence[Item], suffices: Callable[[set[Item], Progress], bool]
     return removed
 
 
-def describe(run: PatchRun, head: Head, lost: float, minimality: float, progress: Progress) -> HeadInCircuit:
-    """Where a head matters in a pair, what it reads there, and what it writes."""
-    text, (layer, index) = run.into, head
-    T = len(text.ids)
-    units = torch.tensor([(layer, index, position) for position in range(T)])
-    there = (run.clean - effects(run, SITES["z"], units, progress)) / (run.clean - run.corrupted)
+def described(run: PatchRun, node: Node, progress: Progress, **measured: Any) -> HeadInCircuit | MLPInCircuit:
+    """Where a node matters in a pair, what it reads there, and what it writes; and what was ``measured`` of it."""
+    text, (layer, head) = run.into, node
+    site = OUTPUTS if head is None else SITES["z"]
+    units = torch.tensor([(layer, head or 0, position) for position in range(len(text.ids))])
+    there = (run.clean - effects(run, site, units, progress)) / (run.clean - run.corrupted)
     position = int(there.abs().argmax())
-    weights = text.attention(layer, heads=[index])[0, position]
-    block, context = text.block(layer), text.context(layer)[0, position]
-    part = context[index] @ block.attn.matrices().W_O[index]
-    written = block.attention_adds(part, block.attn.output(context))
-    promoted = direct_logits(text.gpt, written).topk(min(N_PROMOTED, text.config.vocab_size)).indices
+    if head is None:
+        written = layer_activations(text, layer, [site])[0][0, position]
+    else:
+        block, context = text.block(layer), text.context(layer)[0, position]
+        written = block.attention_adds(context[head] @ block.attn.matrices().W_O[head], block.attn.output(context))
+    promoted = direct_logits(text.gpt, written).topk(min(N_PROMOTED, text.config.vocab_size)).indices.tolist()
+    place: dict[str, Any] = {"position": position, "lost_there": float(there[position]), "promoted": promoted}
+    if head is None:
+        return MLPInCircuit(layer, **measured, **place)
+    weights = text.attention(layer, heads=[head])[0, position]
     key = int(weights.argmax())
-    return HeadInCircuit(
-        layer,
-        index,
-        lost,
-        position,
-        minimality,
-        float(there[position]),
-        reads=text.ids[key],
-        key=key,
-        weight=float(weights[key]),
-        promoted=promoted.tolist(),
-    )
+    reads: dict[str, Any] = {"reads": text.ids[key], "key": key, "weight": float(weights[key])}
+    return HeadInCircuit(layer, head, **measured, **place, **reads)

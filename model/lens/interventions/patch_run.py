@@ -1,6 +1,6 @@
 """Two prompts between which activations are patched, and what is measured of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Literal, NamedTuple, get_args
 
@@ -34,11 +34,7 @@ class PatchRun(NamedTuple):
     corrupted: float
     answer: int | None  # both None if a metric is given
     wrong: int | None
-    mean: Tensor | None = None  # context vectors (n_layer, T, n_head, head_dim) that replace those of ``source``
-
-    def contexts(self, layer: int) -> Tensor:
-        """The context vectors ``(1, T, n_head, head_dim)`` of a layer that are put into the run."""
-        return self.source.context(layer) if self.mean is None else self.mean[layer : layer + 1]
+    instead: Mapping[str, Tensor] | None = None  # by site: (n_layer, T, ...), in place of what ``source`` has there
 
     @property
     def plain(self) -> float:

@@ -182,7 +182,6 @@ class SitePatching(Differences):
         dict[Literal["exact", "estimate"], Tensor | None],
         "The logit differences, or values of the metric, before normalisation, by `exact` and `estimate`.",
     ]
-
     places: Annotated[tuple[str, ...], "The layers, or the neurons, along the first of `axes`."] = field(
         default=(), repr=False
     )
@@ -435,7 +434,9 @@ def effects(run: PatchRun, site: Site, units: Tensor, progress: Progress) -> Ten
 
 def taken(run: PatchRun, layer: int, site: Site) -> Tensor:
     """The activations ``(1, T, ...)`` that are put into the run at a site of a layer."""
-    return run.contexts(layer) if site is SITES["z"] else layer_activations(run.source, layer, [site])[0]
+    if run.instead is not None:
+        return run.instead[site.name][layer : layer + 1]
+    return run.source.context(layer) if site is SITES["z"] else layer_activations(run.source, layer, [site])[0]
 
 
 def patched(site: Site, other: Tensor, components: Tensor, positions: Tensor, own: Tensor) -> Tensor:
@@ -494,6 +495,6 @@ def attribution_patching(
 
 def patch_together(run: PatchRun, together: Sequence[Head]) -> float:
     """The difference with the context vectors of all these heads, at all positions, from the other prompt."""
-    replace = replacing(run.into.config, together, run.contexts)
+    replace = replacing(run.into.config, together, run.source.context)
     first, _ = min(together)
     return float(run.measure(run.into.run_from(first, run.into.stream[first], replace)))

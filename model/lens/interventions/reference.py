@@ -129,18 +129,6 @@ def mean_contexts(
 
 
 @torch.no_grad()
-def mean_by_position(texts: Sequence[TextPass]) -> Tensor:
-    """The mean of every head's context vectors over ``texts`` at each position: ``(n_layer, T, n_head, head_dim)``.
-
-    Raises ``InputError`` unless all texts have the same number of tokens.
-    """
-    if len(lengths := sorted({len(text.ids) for text in texts})) > 1:
-        found = " and ".join(map(str, lengths))
-        raise InputError("ablation", f"A mean by position needs prompts of one length in tokens, found {found}.")
-    return torch.stack([contexts_of(text) for text in texts]).double().mean(0).float()
-
-
-@torch.no_grad()
 def contexts_of(text: TextPass, n: int | None = None) -> Tensor:
     """The context vectors of all heads at the first ``n`` positions of a text, ``(n_layer, n, n_head, head_dim)``."""
     return torch.cat([text.context(layer)[:, :n] for layer in range(text.config.n_layer)])

@@ -58,6 +58,13 @@ def test_a_circuit_of_own_pairs(page: Any, tiny: LoadedModel) -> None:
     expect(said).to_contain_text(f"at position {first.position} ({share(first.lost_there)})")
     assert open_head(page) == (first.layer, first.head)
 
+    # With MLPs as nodes.
+    panel.get_by_role("group", name="Nodes").get_by_role("button", name="heads and MLPs").click()
+    found = tiny.circuit(ROWS, mlps=True)
+    expect(panel.locator(".hs-head-graph .hs-node-head")).to_have_count(len(found.heads) + len(found.mlps))
+    expect(panel.locator(".hs-plain")).to_contain_text("MLP")
+    expect(panel.get_by_text(f"Incompleteness is {share(found.incompleteness)}")).to_be_attached()
+
 
 @pytest.mark.slow
 def test_a_circuit_of_this_text_and_a_changed_one(page: Any, tiny: LoadedModel) -> None:

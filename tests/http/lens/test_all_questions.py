@@ -217,7 +217,7 @@ COPIED = [(question.name, NEEDED.get(question.name, {})) for question in QUESTIO
     ("knockout/prompts", {"prompts": PAIRS, "method": "resample", "head_mask": MASK}),
     ("removal/prompts", {"prompts": ['so it "is"', "'\n"], "heads": [[0, 1]]}),
     ("patch/prompts", {"prompts": PAIRS, "heads": [[0, 1]]}),
-    ("circuit", {"prompts": [PAIRS[0] | {"prompt": IDS["tokens"], "corrupted": [84, 80, 1, 74, 1]}]}),
+    ("circuit", {"prompts": [PAIRS[0] | {"prompt": IDS["tokens"], "corrupted": [84, 80, 1, 74, 1]}], "mlps": True}),
 ]
 
 

@@ -27,6 +27,12 @@ test("heads of one layer stand below each other, and later layers further to the
   for (const { x, y } of [...places.values(), ...words]) assert.ok(x > 0 && x < 100 && y >= 30 && y <= height - 30);
 });
 
+test("the MLP of a layer stands after the heads that it reads", () => {
+  const { places, titles } = layOut([[1, 0], [0, null], [0, 2]]); // prettier-ignore
+  const [before, mlp, after] = ["L0 H2", "L0 MLP", "L1 H0"].map((name) => Number(places.get(name)?.x));
+  assert.ok(before < mlp && mlp < after && titles.length === 3);
+});
+
 test("the words that heads look at most stand in the order of the text", () => {
   const reads = (/** @type {number} */ key, /** @type {number} */ weight) => ({
     key,
@@ -47,6 +53,7 @@ test("how faithful a circuit is says what the answers are", () => {
     circuitPlain(answer),
     "1 head and 2 edges are enough: with everything else silenced, 91% of the pull towards “kite” is left.",
   );
+  assert.match(circuitPlain({ ...answer, mlps: [{}], route: "direct" }), /^1 head, 1 MLP and 2 edges are enough/);
   assert.match(circuitPlain({ ...answer, pairs: [pair(1), pair(2)] }), /towards the answers is left/);
 });
 
@@ -61,6 +68,8 @@ test("one arc for each pair of heads, with the strongest edge between them", () 
     { sender: [0, 1], receiver: [1, 2], way: "k", lost: 0.4 },
     { sender: [0, 1], receiver: [1, 2], way: "v", lost: -0.8 },
     { sender: [1, 2], receiver: null, way: null, lost: 0.6 },
+    { sender: [0, null], receiver: [1, 2], way: "v", lost: 0.8 },
+    { sender: [1, 2], receiver: [1, null], way: null, lost: 0.1 },
   ];
   assert.deepEqual(arcsOf(edges), [{ from: [0, 1], to: [1, 2], part: 1 }]);
 });

@@ -12,7 +12,7 @@ from helpers.models import tiny_model
 from helpers.page_types.lens import FILE, lens_types
 from model import InputError
 from model.lens.answer import Answer, Shape, TokenId, first_paragraph
-from model.lens.interventions.circuit import MAX_HEADS, MAX_LOST, FoundCircuit, circuit
+from model.lens.interventions.circuit import MAX_LOST, MAX_NODES, FoundCircuit, circuit
 from model.lens.progress import ignore
 from model.lens.question import REQUIRED, Layer
 from model.lens.text_pass import TextPass
@@ -124,7 +124,7 @@ def test_a_function_and_a_dataclass_are_all_that_a_question_needs() -> None:
 
 def test_the_help_of_circuits_gives_their_limits() -> None:
     assert f"loses at most {MAX_LOST:.0%} of" in first_paragraph(circuit)
-    assert f"At most {MAX_HEADS} heads" in first_paragraph(FoundCircuit)
+    assert f"At most {MAX_NODES} nodes" in first_paragraph(FoundCircuit)
 
 
 def test_the_types_of_the_page_are_those_of_the_questions() -> None:

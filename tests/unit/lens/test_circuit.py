@@ -9,8 +9,9 @@ import model
 from helpers.files import ROOT
 from helpers.models import prompt_ids, tiny_gpt
 from model import InputError, LoadedModel
+from model.lens.composition import WAYS
 from model.lens.interventions import circuit as module
-from model.lens.interventions.ablated_graph import Edge, Pairs, dangling, edges_between
+from model.lens.interventions.ablated_graph import Edge, Node, Pairs, dangling, edges_between
 from model.lens.interventions.circuit import find_circuit, prune
 from model.lens.interventions.criteria import check_criteria, subsets_of
 from model.lens.interventions.patch_run import PatchRun, logit_difference, patch_run
@@ -18,7 +19,6 @@ from model.lens.interventions.patching import patch_each
 from model.lens.interventions.sites import SITES
 from model.lens.progress import Cancelled, ignore
 from model.lens.text_pass import TextPass
-from model.modules.head_tensors import Head
 
 
 def shipped(name: str) -> LoadedModel:
@@ -46,7 +46,7 @@ def test_induction_is_found_from_repeated_random_tokens() -> None:
     assert (first.position, first.key) == (6, 5)  # it writes, where the answer stands, what came before it
     assert (second.position, second.key) == (20, 6)
     assert all(each.lost > 0.5 for each in found.edges)
-    assert "L0 H2 -> k of L1 H2" in str(found)
+    assert "not through other heads. Lost without each:" in str(found) and "L0 H2 -> k of L1 H2" in str(found)
     assert re.search(r"<td[^>]*>L0 H2</td><td[^>]*>k of L1 H2</td>", found._repr_html_())
 
 
@@ -58,7 +58,7 @@ def test_heads_chosen_by_attribution_patching(monkeypatch: pytest.MonkeyPatch) -
     texts = [row[name] for row in rows for name in ("prompt", "corrupted")]
     sites = loaded.patch_site(*texts, "z", positions="all", estimate=True, **options)  # type: ignore[arg-type]
     assert sites.exact is not None and sites.estimate is not None
-    monkeypatch.setattr(module, "MAX_HEADS", 12)
+    monkeypatch.setattr(module, "MAX_NODES", 12)
     estimated = (1 - sites.estimate).abs().flatten().topk(12).indices.tolist()
     exact = 1 - sites.exact
     found = loaded.circuit(rows, method="attribution")
@@ -70,7 +70,7 @@ def test_heads_chosen_by_attribution_patching(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_head_that_cannot_be_removed_is_measured_whatever_was_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
     """In this model, a head that the estimates leave out is needed, while some of those that they choose are not."""
-    monkeypatch.setattr(module, "MAX_HEADS", 4)
+    monkeypatch.setattr(module, "MAX_NODES", 4)
     gpt, ids = tiny_gpt(12, n_head=4), prompt_ids(8, seed=12)
     changed = [*ids[:3], (ids[3] + 1) % 65, *ids[4:]]
     run = patch_run(TextPass(gpt, ids), TextPass(gpt, changed), answer=1, wrong=2, direction="noise")
@@ -115,9 +115,21 @@ def test_pruning_ends_after_so_many_tries(monkeypatch: pytest.MonkeyPatch) -> No
     assert prune(range(100), lambda some, _: max(some) < 20, ignore) == set(range(12))
 
 
+def test_edges_between_nodes() -> None:
+    heads = edges_between([(0, 0), (1, 1), (2, 0)])
+    assert len(heads) == 3 * 3 + 3 and not dangling(heads)
+    nodes: list[Node] = [(0, 1), (0, None), (1, 0)]
+    assert edges_between(nodes) == [
+        Edge((0, 1), (0, None), None),
+        *(Edge((0, 1), (1, 0), way) for way in WAYS),
+        *(Edge((0, None), (1, 0), way) for way in WAYS),
+        *(Edge(node, None, None) for node in nodes),
+    ]
+    assert Edge((0, 1), (0, None), None) not in edges_between(nodes, parallel=True)
+    assert dangling([Edge((0, 1), (0, None), None), Edge((1, 0), None, None)]) == {Edge((0, 1), (0, None), None)}
+
+
 def test_edges_that_lead_nowhere() -> None:
-    edges = edges_between([(0, 0), (1, 1), (2, 0)])
-    assert len(edges) == 3 * 3 + 3 and not dangling(edges)
     kept = [Edge((0, 0), (1, 1), "q"), Edge((1, 1), (2, 0), "k"), Edge((0, 0), None, None)]
     assert dangling(kept) == set(kept[:2])
 
@@ -141,9 +153,12 @@ def test_progress_never_decreases_and_may_cancel() -> None:
         find_circuit([random_run()], progress=cancel)
 
 
-def test_a_strict_bound_keeps_the_model_whole() -> None:
-    found = find_circuit([random_run()], max_lost=1e-9)
+@pytest.mark.parametrize("mlps", [False, True])
+def test_a_strict_bound_keeps_the_model_whole(mlps: bool) -> None:
+    found = find_circuit([random_run()], max_lost=1e-9, mlps=mlps)
     assert found.kept == pytest.approx(1, abs=1e-4) and len(found.heads) == 12
+    assert [each.layer for each in found.mlps] == ([0, 1, 2] if mlps else [])
+    assert ("L1 MLP -> logits" in str(found)) == ("direct path" in found.summary) == mlps
 
 
 def test_pairs_whose_effects_cancel_are_refused() -> None:
@@ -154,11 +169,12 @@ def test_pairs_whose_effects_cancel_are_refused() -> None:
 def test_criteria_are_the_differences_that_they_are_defined_by() -> None:
     """Computed anew from single ablations of the same subsets."""
     pairs = Pairs([random_run(), random_run(5)])
-    circuit, everything = [(0, 0), (0, 1), (1, 0)], set(pairs.every_head())
+    circuit: list[Node] = [(0, 0), (0, 1), (1, 0)]
+    everything = set(pairs.nodes())
     found = check_criteria(pairs, circuit, ignore)
 
-    def kept(heads: set[Head]) -> float:
-        return pairs.without_heads(everything - heads)
+    def kept(heads: set[Node]) -> float:
+        return pairs.without(everything - heads)
 
     gaps, changes = list[float](), {head: list[float]() for head in circuit}
     for subset in map(set, subsets_of(circuit)):
@@ -168,7 +184,7 @@ def test_criteria_are_the_differences_that_they_are_defined_by() -> None:
             changes[head].append(abs(kept(rest - {head}) - kept(rest)))
     assert found.incompleteness == pytest.approx(max(gaps), abs=1e-5)
     assert found.minimality == pytest.approx({head: max(each) for head, each in changes.items()}, abs=1e-5)
-    assert check_criteria(pairs, pairs.every_head(), ignore).incompleteness == pytest.approx(0, abs=1e-5)
+    assert check_criteria(pairs, pairs.nodes(), ignore).incompleteness == pytest.approx(0, abs=1e-5)
 
 
 def test_a_mean_is_taken_over_the_corrupted_prompts_at_each_position() -> None:
@@ -190,5 +206,5 @@ def test_a_mean_is_taken_over_the_corrupted_prompts_at_each_position() -> None:
     rows[1]["prompt"], rows[1]["corrupted"] = rows[1]["prompt"][1:], rows[1]["corrupted"][1:]
     with pytest.raises(InputError, match="prompts of one length in tokens, found 12 and 13"):
         loaded.circuit(rows, ablation="mean")
-    with pytest.raises(InputError, match="'resample' or 'mean'"):
-        loaded.circuit(rows, ablation="zero")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="'resample', 'mean' or 'zero'"):
+        loaded.circuit(rows, ablation="none")  # type: ignore[arg-type]

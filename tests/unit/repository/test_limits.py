@@ -124,7 +124,7 @@ EXPECTED: list[tuple[str, object]] = [
     ("numbers in the answer to it", LIMITS.max_json_weights),
     ("pairs of prompts", circuit.MAX_PAIRS),
     ("residual streams", megabytes(checks.MAX_STREAM_BYTES)),
-    ("heads between which edges", circuit.MAX_HEADS),
+    ("heads and MLPs between which edges", circuit.MAX_NODES),
     ("files with head roles", disk_cache.MAX_FILES),
     ("files with head scores", disk_cache.MAX_FILES),
     ("training steps from the Hub", f"{LIMITS.max_steps_mb:,} MB"),

@@ -7,6 +7,9 @@
 /** "L0 H1". @param {readonly number[]} picture layer and head */
 export const headName = ([layer, head]) => `L${layer} H${head}`;
 
+/** A node of a circuit: a head, or without one the MLP of the layer. @param {readonly [number, number | null]} node */
+export const nodeName = ([layer, head]) => (head === null ? `L${layer} MLP` : headName([layer, head]));
+
 /** Whether a picture is that of a head, not a mean or a rollout. @param {PictureId} picture @param {Shape} shape */
 export const isHead = ([layer, column], { n_layer, n_head }) => layer < n_layer && column < n_head;
 

@@ -1,7 +1,7 @@
 // Find the circuit: the heads and edges that carry the difference between pairs of prompts, and how faithful they are.
 
 import { make } from "../../../lib/dom.mjs";
-import { headName } from "../../../lib/heads.mjs";
+import { headName, nodeName } from "../../../lib/heads.mjs";
 import { counted, fixed, percent } from "../../../lib/numbers.mjs";
 import { spoken, visible } from "../../../lib/words.mjs";
 import { writeChoices } from "../../state/choices.mjs";
@@ -10,18 +10,33 @@ import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
 import { FIRST_SET, SetChooser } from "../prompts/set_chooser.mjs";
 import { headGraph } from "./head_graph.mjs";
 import { feeding, WAYS } from "./feeding.mjs";
-import { smallButton } from "../../../widgets/controls.mjs";
+import { smallButton, tabs } from "../../../widgets/controls.mjs";
 import { fillRows, makeCell, makeTable } from "../../../widgets/table.mjs";
 
 /** @import { Way } from "./feeding.mjs" */
 /** @import { Arc, PictureId } from "../../../types.js" */
-/** @import { CircuitAnswer, EdgeInCircuit, HeadInCircuit } from "../../../lens.js" */
+/** @import { CircuitAnswer, EdgeInCircuit, HeadInCircuit, MLPInCircuit } from "../../../lens.js" */
 /** @import { ChangedPair } from "../prompts/changed_text.mjs" */
 /** @import { Graph } from "./head_graph.mjs" */
 /** @import { AskContext, Asked, BuiltQuestion, Question } from "../question.js" */
 
+/** @typedef {HeadInCircuit | (MLPInCircuit & { head: null, reads?: undefined })} NodeInCircuit a head, or an MLP */
+
 const TEXT = "text"; // in place of a set of prompts
 const MAX_WORDS = 6; // that the graph begins with
+const NODES = { heads: "heads", mlps: "heads and MLPs" };
+const ABLATIONS = { resample: "the corrupted prompt’s", mean: "its mean", zero: "zeros" };
+const ABLATION_HELP = {
+  resample: "What an ablated node writes is replaced with what it writes in the corrupted prompt.",
+  mean:
+    "What an ablated node writes is replaced with its mean over the corrupted prompts, position by position; all " +
+    "prompts need the same number of tokens.",
+  zero: "What an ablated node writes is replaced with zeros.",
+};
+const ROUTES = /** @type {Record<string, string>} */ ({
+  mlps: "An edge goes through the MLPs between its ends, which are recomputed, and not through other heads.",
+  direct: "An edge is the direct path in the residual stream.",
+});
 const MAX_EXACT_HEADS = 64; // in a model with more, attribution patching chooses the heads that are patched
 
 /** @type {Question} */
@@ -30,40 +45,60 @@ export const circuit = {
   title: "Find the circuit",
   hook: "The few heads, and the edges between them, that are enough for the answer.",
   explanation:
-    "Heads, and then edges between them, are ablated as long as at most a tenth of the effect is lost: of the " +
-    "difference between the logits of the answer and of the wrong one. What is ablated is replaced with what it is " +
-    "in the corrupted prompt (path patching). MLPs are part of the edges.",
+    "Heads or MLPs are ablated, and then edges between them cut, as long as at most a tenth of the effect is lost: " +
+    "of the difference between the logits of the answer and of the wrong one (path patching).",
   caution:
     "Pruning is greedy, so other circuits may preserve the effect equally well, and this one holds only for these " +
-    "prompts. An edge may be a path through MLPs and other layers.",
-  defaults: { set: FIRST_SET, ...UNCHANGED },
+    "prompts.",
+  defaults: { set: FIRST_SET, nodes: "heads", ablation: "resample", ...UNCHANGED },
   build: (context) => new Circuit(context),
 };
 
 const LINES = [
   "At the left, how much each head looks at a word of the first prompt. To the right, how much of the effect is lost ",
-  "without a line or, below its name, without a head; dashed lines work against the answer.",
+  "without a line or, below its name, without a head or MLP; dashed lines work against the answer.",
 ];
+
+const MINIMALITY =
+  "Minimality is the largest change of the share if a node is ablated besides such a subset: near 0, the circuit " +
+  "does not need it.";
 
 /** The end of an edge. @param {EdgeInCircuit} edge */
 const receiverName = ({ receiver, way }) =>
-  receiver && way ? `${WAYS[/** @type {Way} */ (way)]} of ${headName(receiver)}` : "logits";
+  !receiver ? "logits" : way ? `${WAYS[/** @type {Way} */ (way)]} of ${nodeName(receiver)}` : nodeName(receiver);
 
 /** @param {EdgeInCircuit} edge */
-const edgeName = (edge) => `${headName(edge.sender)} → ${receiverName(edge)}`;
+const edgeName = (edge) => `${nodeName(edge.sender)} → ${receiverName(edge)}`;
 
 /**
- * What a head does in the first prompt.
- * @param {HeadInCircuit} head
+ * What a node does in the first prompt.
+ * @param {NodeInCircuit} node
  */
-function headWords({ layer, head, lost, position, lost_there, reads, key, weight, promoted }) {
+function nodeWords(node) {
+  const { layer, head, lost, position, lost_there, promoted } = node;
   const tokens = promoted.slice(0, 3).map(({ text }) => `“${visible(text)}”`);
+  const read = node.reads
+    ? `it reads “${visible(node.reads.text)}” at position ${node.key} with weight ${fixed(node.weight, 2)}, and `
+    : "";
   return (
-    `Without ${headName([layer, head])} alone, ${percent(lost)} of the effect is lost. In the first prompt it ` +
-    `matters most at position ${position} (${percent(lost_there)}), where it reads “${visible(reads.text)}” at ` +
-    `position ${key} with weight ${fixed(weight, 2)}, and what it writes raises ${tokens.join(", ")} most.`
+    `Without ${nodeName([layer, head])} alone, ${percent(lost)} of the effect is lost. In the first prompt it ` +
+    `matters most at position ${position} (${percent(lost_there)}), where ${read}what it writes raises ` +
+    `${tokens.join(", ")} most.`
   );
 }
+
+/** @param {CircuitAnswer} answer */
+const completeWords = ({ incompleteness }) =>
+  `Incompleteness is ${percent(incompleteness)}: the largest difference between the shares that the circuit and the ` +
+  "whole model keep without a subset of the circuit’s nodes, over none and a few random ones (Wang et al. 2023, " +
+  "section 4). Near 0, no node outside the circuit does the same.";
+
+/**
+ * The heads of a circuit, and its MLPs.
+ * @param {CircuitAnswer} answer
+ * @returns {NodeInCircuit[]}
+ */
+const nodesOf = ({ heads, mlps }) => [...heads, ...mlps.map((mlp) => ({ ...mlp, head: null }))];
 
 /** @implements {BuiltQuestion} */
 class Circuit {
@@ -76,6 +111,9 @@ class Circuit {
     this.set = new SetChooser({ store, choices, choose }, { [TEXT]: "this text, with a word changed" });
     this.twin = changedText({ store, choices, choose });
     this.own = make("div", {}, ...this.twin.controls);
+    this.nodes = tabs("Nodes", NODES, (nodes) => choose({ nodes }));
+    this.ablations = tabs("What replaces what is ablated", ABLATIONS, (ablation) => choose({ ablation }));
+    this.help = make("p", { class: "hs-hint" });
     this.sentence = make("p", { class: "hs-answer" });
     this.details = make("p", { class: "hs-answer", role: "status" });
     this.cut = smallButton("");
@@ -83,12 +121,16 @@ class Circuit {
     this.graph = headGraph("Graph of the circuit");
     this.list = new HeadList(store, "Heads of the circuit");
     this.table = makeTable({ name: "Edges of the circuit", titles: ["edge", "lost"] });
+    this.criteria = makeTable({ name: "Nodes of the circuit", titles: ["node", "lost alone", "minimality"] });
+    this.complete = make("p", { class: "hs-answer" });
     /** @type {CircuitAnswer | null} */
     this.shown = null;
     /** @type {() => void} */
     this.ask = () => {};
     this.cut.addEventListener("click", () => this.ask());
-    this.controls = [make("span", {}, "over"), ...this.set.controls, this.own];
+    const words = ["over", "nodes", "ablated with"].map((each) => make("span", {}, each));
+    const set = [words[0], ...this.set.controls, this.own];
+    this.controls = [...set, words[1], this.nodes.element, words[2], this.ablations.element];
     const key = make("p", { class: "hs-hint" }, ...LINES);
     this.picture = make("div", { class: "hs-patching" }, this.graph.element, key, this.opened);
     this.element = make(
@@ -97,25 +139,41 @@ class Circuit {
       this.sentence,
       make("div", { class: "hs-head-list" }, this.table),
       this.list.element,
+      this.complete,
+      make("div", { class: "hs-head-list" }, this.criteria),
+      make("p", { class: "hs-hint" }, MINIMALITY),
+      this.help,
     );
   }
 
-  /** @param {HeadInCircuit} head */
-  openHead(head) {
+  /** The choices that are not the default ones, as fields of the body. */
+  chosen() {
+    /** @type {{ mlps?: boolean, ablation?: "mean" | "zero" }} */
+    const fields = {};
+    const { nodes, ablation } = this.choices;
+    if (nodes === "mlps") fields.mlps = true;
+    if (ablation === "mean" || ablation === "zero") fields.ablation = ablation;
+    return fields;
+  }
+
+  /** @param {NodeInCircuit} node */
+  openNode(node) {
     this.graph.mark(null);
-    this.store.view.choose([head.layer, head.head]);
-    this.details.textContent = headWords(head);
+    if (node.head !== null) this.store.view.choose([node.layer, node.head]);
+    this.details.textContent = nodeWords(node);
     this.cut.hidden = true;
     this.opened.hidden = false;
   }
 
   /** @param {EdgeInCircuit} edge */
   openEdge(edge) {
-    const sender = this.shown?.heads.find(({ layer, head }) => layer === edge.sender[0] && head === edge.sender[1]);
+    const isSender = (/** @type {NodeInCircuit} */ { layer, head }) => String([layer, head]) === String(edge.sender);
+    const sender = this.shown && nodesOf(this.shown).find(isSender);
     this.graph.mark(edgeName(edge));
     const words = `if this edge alone is cut from the circuit, ${percent(edge.lost)} of the effect is lost.`;
-    this.details.textContent = `${edgeName(edge)}: ${words} ${sender ? headWords(sender) : ""}`;
-    const { receiver, way } = edge;
+    this.details.textContent = `${edgeName(edge)}: ${words} ${sender ? nodeWords(sender) : ""}`;
+    const receiver = headOf(edge.receiver);
+    const { way } = edge;
     this.cut.hidden = !receiver;
     if (receiver && way) {
       this.cut.textContent = `Which heads feed the ${WAYS[/** @type {Way} */ (way)]} of ${headName(receiver)}?`;
@@ -128,7 +186,8 @@ class Circuit {
   }
 
   /** @param {CircuitAnswer} answer @returns {Graph} */
-  graphOf({ heads, edges, pairs }) {
+  graphOf(answer) {
+    const { heads, edges, pairs } = answer;
     const words = wordsRead(heads);
     const most = Math.max(...edges.map(({ lost }) => Math.abs(lost)), 1e-9);
     const reads = heads.map(({ layer, head, key, weight }) => ({
@@ -146,11 +205,11 @@ class Circuit {
       key: edgeName(edge),
       open: () => this.openEdge(edge),
     }));
-    const nodes = heads.map((head) => ({
-      picture: /** @type {PictureId} */ ([head.layer, head.head]),
-      note: percent(head.lost),
-      label: `${headName([head.layer, head.head])}: ${percent(head.lost)} lost without it`,
-      open: () => this.openHead(head),
+    const nodes = nodesOf(answer).map((node) => ({
+      picture: /** @type {[number, number | null]} */ ([node.layer, node.head]),
+      note: percent(node.lost),
+      label: `${nodeName([node.layer, node.head])}: ${percent(node.lost)} lost without it`,
+      open: () => this.openNode(node),
     }));
     const end = pairs.length ? { text: pairs[0].answer.text, note: "next" } : null;
     return { heads: nodes, lines: [...reads, ...writes], words, end };
@@ -159,6 +218,9 @@ class Circuit {
   /** @returns {Asked} */
   request() {
     const { model, n_layer, n_head } = this.store.pointer;
+    const { mlps, ablation = "resample" } = this.chosen();
+    this.nodes.show(mlps ? "mlps" : "heads");
+    this.ablations.show(ablation);
     const isText = this.choices.set === TEXT;
     this.own.hidden = !isText;
     const chosen = isText ? this.twin.pair() : this.set.rows();
@@ -166,13 +228,14 @@ class Circuit {
     if (typeof chosen === "string") return chosen;
     const { rows: prompts, set: about } = "rows" in chosen ? chosen : { rows: [rowOf(chosen)], set: undefined };
     const method = n_layer * n_head > MAX_EXACT_HEADS ? "attribution" : "exact";
-    return { route: "circuit", body: { model, prompts, method }, set: about };
+    return { route: "circuit", body: { model, prompts, method, ...this.chosen() }, set: about };
   }
 
   /** @param {CircuitAnswer} answer */
   draw(answer) {
-    const { without_heads, heads, edges, pairs, left_out } = answer;
-    this.conclude(circuitPlain(answer), `Without any head, ${percent(without_heads)} is left.`);
+    const { without_heads, pairs, left_out } = answer;
+    const any = answer.route === "direct" ? "head or MLP" : "head";
+    this.conclude(circuitPlain(answer), `Without any ${any}, ${percent(without_heads)} is left.`);
     if (answer === this.shown) return;
     this.shown = answer;
     this.opened.hidden = true;
@@ -184,7 +247,22 @@ class Circuit {
     const without = left_out.length ? ` Left out: ${counted(left_out.length, "pair")} without an effect.` : "";
     const means = `${mean("clean")} in the prompts, ${mean("corrupted")} in the corrupted ones`;
     this.sentence.textContent = `The effect is the mean difference of the two logits: ${means}${byPair}.${without}`;
+    this.help.textContent = `${ROUTES[answer.route]} ${ABLATION_HELP[this.chosen().ablation ?? "resample"]}`;
     this.graph.show(this.graphOf(answer));
+    this.complete.textContent = completeWords(answer);
+    const nodes = nodesOf(answer).sort((a, b) => b.minimality - a.minimality);
+    fillRows(
+      this.criteria,
+      nodes.map((node) => [
+        smallButton(nodeName([node.layer, node.head]), () => this.openNode(node)),
+        ...[node.lost, node.minimality].map((each) => makeCell(percent(each), { class: "hs-number-cell" })),
+      ]),
+    );
+    this.drawParts(answer);
+  }
+
+  /** The heads and the edges, also on the tiles. @param {CircuitAnswer} answer */
+  drawParts({ heads, edges }) {
     fillRows(
       this.table,
       [...edges]
@@ -219,10 +297,11 @@ class Circuit {
 
 /**
  * How faithful the circuit is, in one sentence.
- * @param {Pick<CircuitAnswer, "kept" | "heads" | "edges" | "pairs">} answer
+ * @param {Pick<CircuitAnswer, "kept" | "heads" | "mlps" | "edges" | "pairs" | "route">} answer
  */
-export function circuitPlain({ kept, heads, edges, pairs }) {
-  const parts = `${counted(heads.length, "head")} and ${counted(edges.length, "edge")}`;
+export function circuitPlain({ kept, heads, mlps, edges, pairs, route }) {
+  const nodes = counted(heads.length, "head") + (route === "direct" ? `, ${counted(mlps.length, "MLP")}` : "");
+  const parts = `${nodes} and ${counted(edges.length, "edge")}`;
   const answers = new Set(pairs.map(({ answer }) => answer.id));
   const towards = answers.size === 1 ? spoken(pairs[0].answer.text) : "the answers";
   return `${parts} are enough: with everything else silenced, ${percent(kept)} of the pull towards ${towards} is left.`;
@@ -247,16 +326,24 @@ export function wordsRead(heads) {
 /** A pair as a row. @param {ChangedPair} pair */
 const rowOf = ({ tokens: prompt, ...columns }) => ({ prompt, ...columns });
 
+/**
+ * A node as a head; null for an MLP and for the logits.
+ * @param {EdgeInCircuit["receiver"]} node
+ * @returns {PictureId | null}
+ */
+const headOf = (node) => (node === null || node[1] === null ? null : [node[0], node[1]]);
+
 /** One arc for each pair of heads, as strong as the strongest edge between them. @param {EdgeInCircuit[]} edges */
 export function arcsOf(edges) {
   const most = Math.max(...edges.map(({ lost }) => Math.abs(lost)), 1e-9);
   /** @type {Map<string, Arc>} */
   const arcs = new Map();
   for (const { sender, receiver, lost } of edges) {
-    if (!receiver) continue;
-    const key = `${sender} ${receiver}`;
+    const [from, to] = [headOf(sender), headOf(receiver)];
+    if (!from || !to) continue;
+    const key = `${from} ${to}`;
     const part = Math.max(Math.abs(lost) / most, arcs.get(key)?.part ?? 0);
-    arcs.set(key, { from: sender, to: receiver, part });
+    arcs.set(key, { from, to, part });
   }
   return [...arcs.values()];
 }

@@ -1,13 +1,11 @@
-// Heads as a graph from left to right: the words that they look at, the heads by layer, and where it all leads. Places
-// are in per cent of the width, so that the picture fits any column.
+// Nodes as a graph from left to right: the words that heads look at, heads and MLPs by layer, and where it all leads.
+// Places are in per cent of the width, so that the picture fits any column.
 
 import { make, svg } from "../../../lib/dom.mjs";
-import { headName } from "../../../lib/heads.mjs";
+import { nodeName } from "../../../lib/heads.mjs";
 import { asWritten, shorten, visible } from "../../../lib/words.mjs";
 import { Roving } from "../../../widgets/roving.mjs";
 import { tileName } from "../../stage/field.mjs";
-
-/** @import { PictureId } from "../../../types.js" */
 
 const WORDS = 20; // per cent: the right edge of the words that are read
 const FIRST = 30; // per cent: the middle of the first layer's heads
@@ -25,10 +23,11 @@ const MAX_LINE = 8;
 
 /** @typedef {{ x: number, y: number }} Place x in per cent of the width, y in CSS pixels */
 /** @typedef {{ text: string, note: string }} GraphWord */
+/** @typedef {readonly [layer: number, head: number | null]} GraphNode a head, or without one the MLP of the layer */
 
 /**
  * @typedef {object} GraphHead
- * @property {PictureId} picture
+ * @property {GraphNode} picture
  * @property {string} note below its name
  * @property {string} label everything that is to be said of it
  * @property {() => void} open
@@ -37,8 +36,8 @@ const MAX_LINE = 8;
 /**
  * A line from a word (its number) or a head to another head, or to the end.
  * @typedef {object} GraphLine
- * @property {number | PictureId} from
- * @property {PictureId | null} to
+ * @property {number | GraphNode} from
+ * @property {GraphNode | null} to
  * @property {number} part of the widest line
  * @property {string} [css]
  * @property {string} [label] shown on pointing
@@ -49,26 +48,30 @@ const MAX_LINE = 8;
 /** @typedef {{ heads: GraphHead[], lines: GraphLine[], words?: GraphWord[], end: GraphWord | null }} Graph */
 
 /**
- * Where everything is: a column for each layer that has heads, whose heads are evenly below each other.
- * @param {readonly PictureId[]} heads
+ * Where everything is: a column for each layer that has heads, which are evenly below each other, and after it one for
+ * the layer's MLP.
+ * @param {readonly GraphNode[]} nodes
  * @param {number} [words] the number of words at the left
  */
-export function layOut(heads, words = 0) {
-  const layers = [...new Set(heads.map(([layer]) => layer))].sort((a, b) => a - b);
-  const columns = layers.map((layer) => heads.filter((each) => each[0] === layer).sort((a, b) => a[1] - b[1]));
+export function layOut(nodes, words = 0) {
+  const columnOf = (/** @type {GraphNode} */ [layer, head]) => 2 * layer + Number(head === null);
+  const numbers = [...new Set(nodes.map(columnOf))].sort((a, b) => a - b);
+  const columns = numbers.map((number) =>
+    nodes.filter((each) => columnOf(each) === number).sort((a, b) => Number(a[1]) - Number(b[1])),
+  );
   const height = ROW * Math.max(LEAST_ROWS, words, ...columns.map((column) => column.length));
   const xOf = (/** @type {number} */ at) =>
-    layers.length > 1 ? FIRST + ((LAST - FIRST) * at) / (layers.length - 1) : (FIRST + LAST) / 2;
-  /** @type {Map<string, Place>} by the name of the head */
+    columns.length > 1 ? FIRST + ((LAST - FIRST) * at) / (columns.length - 1) : (FIRST + LAST) / 2;
+  /** @type {Map<string, Place>} by the name of the node */
   const places = new Map();
   columns.forEach((column, at) => {
     const aside = column.length > 1 || columns.length === 1 ? 0 : at % 2 ? ASIDE : -ASIDE;
-    column.forEach((head, rank) =>
-      places.set(headName(head), { x: xOf(at), y: ((rank + 0.5) * height) / column.length + aside }),
+    column.forEach((node, rank) =>
+      places.set(nodeName(node), { x: xOf(at), y: ((rank + 0.5) * height) / column.length + aside }),
     );
   });
   const lefts = Array.from({ length: words }, (_, rank) => ({ x: WORDS, y: ((rank + 0.5) * height) / words }));
-  const titles = layers.map((layer, at) => ({ layer, x: xOf(at) }));
+  const titles = columns.map(([[layer]], at) => ({ layer, x: xOf(at) }));
   return { places, words: lefts, titles, height, end: { x: NEXT, y: height / 2 } };
 }
 
@@ -95,14 +98,14 @@ export function headGraph(name) {
       "aria-hidden": "true",
     });
     for (const line of lines) {
-      const from = typeof line.from === "number" ? layout.words[line.from] : places.get(headName(line.from));
-      const to = line.to ? places.get(headName(line.to)) : layout.end;
+      const from = typeof line.from === "number" ? layout.words[line.from] : places.get(nodeName(line.from));
+      const to = line.to ? places.get(nodeName(line.to)) : layout.end;
       if (!from || !to) continue;
       const drawn = drawLine(line, from, to);
       drawing.append(drawn);
       if (line.key !== undefined) keyed.push([line.key, drawn]);
     }
-    const buttons = heads.map((head) => headButton(head, places.get(headName(head.picture)) ?? layout.end));
+    const buttons = heads.map((head) => headButton(head, places.get(nodeName(head.picture)) ?? layout.end));
     const short = layout.titles.length > MAX_NAMED_LAYERS;
     const titles = layout.titles.map(({ layer, x }) =>
       put(make("span", { class: "hs-layer" }, short ? `L${layer}` : `layer ${layer}`), { x, y: 0 }),
@@ -149,8 +152,9 @@ const wordLabel = (css, place, { text, note }) =>
 
 /** @param {GraphHead} head @param {Place} place */
 function headButton({ picture, note, label, open }, place) {
-  const attributes = { type: "button", class: "hs-node-head", "aria-label": label, "data-head": headName(picture) };
-  const button = make("button", attributes, tileName(picture), make("small", {}, note));
+  const attributes = { type: "button", class: "hs-node-head", "aria-label": label, "data-head": nodeName(picture) };
+  const [layer, head] = picture;
+  const button = make("button", attributes, head === null ? "MLP" : tileName([layer, head]), make("small", {}, note));
   button.addEventListener("click", open);
   return put(button, place);
 }
