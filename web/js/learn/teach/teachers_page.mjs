@@ -2,7 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { makeRow, makeTable } from "../../widgets/table.mjs";
-import { heading, paragraph } from "../widgets/elements.mjs";
+import { canTrain, heading, paragraph } from "../widgets/elements.mjs";
 import { answerTo } from "./answer_key.mjs";
 import { handedIn } from "./handed_in.mjs";
 
@@ -11,6 +11,12 @@ import { handedIn } from "./handed_in.mjs";
 
 /** How long a lesson may be, in minutes. */
 export const PLANS = /** @type {const} */ ([50, 90]);
+
+const TRAINING =
+  "Thirty students can open one link within the same minute. If all of them press “Train”, they wait for each other: " +
+  "a server trains one model at a time, unless it was started to train more (--max-trainings). Each takes 20 seconds " +
+  "and some more to start, so the last of thirty waits for more than ten minutes. It is quicker to train one model " +
+  "for all and to lend it: below the trained model, “Lend it to a class” gives a link.";
 
 /** @param {Lessons} lessons @param {Content[]} rungs */
 export function teachersPage(lessons, rungs) {
@@ -22,6 +28,7 @@ export function teachersPage(lessons, rungs) {
         "for a class” fixes a sentence and its settings for everyone.",
     ),
     ...PLANS.flatMap((minutes) => planOf(lessons, rungs, minutes)),
+    ...(canTrain() ? [heading("A class that trains"), paragraph(TRAINING)] : []),
     ...handedIn(rungs),
     heading("Rung by rung"),
     paragraph("The minutes are those of a student who works alone, exercises included; ● marks the core."),
