@@ -5,11 +5,13 @@ import { clamp, counted, number } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
 import { story } from "../widgets/kite.mjs";
 import { content } from "../content/01_text_to_tokens.mjs";
+import { Drawing } from "../widgets/drawing.mjs";
 import { Chips, choice, code, controls, heading, slider } from "../widgets/elements.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
-/** @import { Rung } from "../rung.js" */
+/** @import { Lesson, Rung } from "../rung.js" */
+/** @import { Stop } from "../widgets/steps.mjs" */
 /** @import { Data } from "../data.js" */
 
 /** @typedef {{ pair: string[], rank: number, words: string[][] }} Merge */
@@ -39,128 +41,145 @@ export const textToTokens = {
     second: "How many tokens fewer are there now?",
     why: `${number(start)} − ${number(n)}: each merge leaves one token less.`,
   }),
-  build(lesson) {
-    const [words, characters, pairs, ofModel] = [new Chips(), new Chips(), new Chips(), new Chips()];
-    const merging = new Merging(lesson.kept);
-    const merges = slider({
+  build: (lesson) => new TextToTokens(lesson),
+};
+
+/** @extends {Drawing<"tokens">} */
+class TextToTokens extends Drawing {
+  /** @param {Lesson} lesson */
+  constructor(lesson) {
+    super(lesson);
+    this.words = new Chips();
+    this.characters = new Chips();
+    this.pairs = new Chips();
+    this.ofModel = new Chips();
+    this.merging = new Merging(lesson.kept);
+    this.merges = slider({
       label: "merges learned",
       max: 200,
       value: lesson.options.merges,
       change: (value) => lesson.set({ merges: value }),
     });
-    const special = choice({
+    this.special = choice({
       label: "<|endoftext|> in your sentence is",
       options: { text: "plain text", token: "one token" },
       value: lesson.options.allow_end_of_text ? "token" : "text",
       change: (key) => lesson.set({ allow_end_of_text: key === "token" }),
     });
-    const specialSaid = make("p", { class: "hl-hint", role: "status" });
-    const text = make("textarea", { rows: 3 });
-    text.addEventListener("change", () => lesson.set({ training_text: text.value }));
-    const add = smallButton("Add your sentence to the text");
-    add.addEventListener("click", () => lesson.set({ training_text: `${text.value.trimEnd()}\n${lesson.sentence}` }));
-    const back = smallButton("Reset the text");
-    back.addEventListener("click", () => lesson.set({ training_text: "" }));
-    const known = make("div", {}, heading("Byte pairs of a trained model"), ofModel.element);
-    const decoded = make("p", { class: "hl-hint" });
-    const list = make("ol", { class: "hl-merges" });
-    /** @type {Pick<Data["tokens"], "words" | "characters" | "pairs" | "model">} */
-    let found;
+    this.specialSaid = make("p", { class: "hl-hint", role: "status" });
+    this.text = make("textarea", { rows: 3 });
+    this.text.addEventListener("change", () => lesson.set({ training_text: this.text.value }));
+    this.add = smallButton("Add your sentence to the text");
+    this.add.addEventListener("click", () =>
+      lesson.set({ training_text: `${this.text.value.trimEnd()}\n${lesson.sentence}` }),
+    );
+    this.back = smallButton("Reset the text");
+    this.back.addEventListener("click", () => lesson.set({ training_text: "" }));
+    this.known = make("div", {}, heading("Byte pairs of a trained model"), this.ofModel.element);
+    this.decoded = make("p", { class: "hl-hint" });
+    this.list = make("ol", { class: "hl-merges" });
+    this.formula = formula([
+      "text",
+      "→",
+      row("(", sub("id", "0"), ",", sub("id", "1"), ",", "…", ",", sub("id", "n"), ")"),
+      "→",
+      "text",
+    ]);
+    this.parts = this.#makeParts();
+  }
+
+  #makeParts() {
     return {
-      formula: formula([
-        "text",
-        "→",
-        row("(", sub("id", "0"), ",", sub("id", "1"), ",", "…", ",", sub("id", "n"), ")"),
-        "→",
-        "text",
-      ]),
-      parts: {
-        story: story(),
-        trainingText: make("label", {}, make("b", {}, "The training text"), text),
-        words: words.element,
-        decoded,
-        add,
-        back,
-        characters: characters.element,
-        merges: merges.element,
-        pairs: pairs.element,
-        learnedMerges: make("div", {}, make("h4", {}, "Merges learned from it"), list),
-        mergeByMerge: make("div", {}, make("h4", {}, "Your sentence, merge by merge"), merging.element),
-        known,
-        special: special.element,
-        specialSaid,
-      },
-      update({ training_text: source, words: w, characters: c, pairs: p, model }) {
-        add.hidden = source.endsWith(`\n${lesson.sentence}`);
-        back.hidden = !lesson.options.training_text;
-        known.hidden = !model;
-        if (model) {
-          const learned = `${number(model.vocab_size)} that ${model.name} has learned in the same way`;
-          const summary = `${counted(model.n, "token")} from the ${learned}, from far more text`;
-          ofModel.show(idChips(model), model.n, summary);
-        }
-        if (document.activeElement !== text) text.value = source;
-        words.show(idChips(w), w.n, `${counted(w.n, "token")} from a list of ${number(w.vocab_size)}`);
-        decoded.textContent = `Read back: ${w.decoded}`;
-        const alphabet = `${counted(c.n, "token")} from an alphabet of ${number(c.vocab_size)}`;
-        characters.show(idChips(c), c.n, alphabet, c.problem);
-        const lengths = `${counted(p.n, "token")} instead of ${counted(p.n_bytes, "byte")}`;
-        const merged = p.vocab_size - N_BYTES - 1;
-        const sizes = `${N_BYTES} bytes, ${counted(merged, "merge")} and a mark for the end of a text`;
-        pairs.show(idChips(p), p.n, `${lengths}, from ${number(p.vocab_size)} tokens: ${sizes}`);
-        merges.update(Math.min(p.merges.length, lesson.options.merges));
-        list.replaceChildren(...mergeItems(p.merges));
-        const { pieces, id, allowed } = p.end_of_text;
-        special.show(allowed ? "token" : "text");
-        specialSaid.replaceChildren(
-          `Wherever a visitor may type, <|endoftext|> is plain text and becomes ${counted(pieces, "token")}. With `,
-          code('encode(text, allowed_special={"<|endoftext|>"})'),
-          `, which joins texts in Raschka’s book, it is one token, id ${id}. Type it into your sentence to see both.`,
-        );
-        merging.show(p);
-        found = { words: w, characters: c, pairs: p, model };
-      },
-      play() {
-        const { model } = found;
-        const [word, character, pair] = [found.words, found.characters, found.pairs].map(({ tokens }) => tokens[0]);
-        /** @param {Chips} chips @param {number} i */
-        const at = (chips, i) => chips.list.children[0]?.children[i] ?? null;
-        return [
-          { at: at(words, 0), words: `“${word.text}” is the first word of your sentence.` },
-          {
-            at: at(words, 1),
-            words: word.known
-              ? `Its place in the sorted list of ${number(found.words.vocab_size)} is its id.`
-              : "The list does not have it: it gets the id of everything unknown, and the word is lost.",
-          },
-          {
-            at: at(characters, 1),
-            words: character.known
-              ? `As characters it starts with “${visible(character.text)}”, whose place in the alphabet is this.`
-              : `As characters it starts with “${visible(character.text)}”, which the alphabet does not have.`,
-          },
-          {
-            at: at(pairs, 1),
-            words:
-              [...pair.text].length > 1
-                ? `As byte pairs it starts with “${pair.text}”, a piece that merges have made.`
-                : `As byte pairs it starts with “${pair.text}”: no merge has made this byte a longer piece.`,
-          },
-          ...(model
-            ? [
-                {
-                  at: at(ofModel, 1),
-                  words:
-                    `${model.name} knows more merges: it starts with “${model.tokens[0].text}”, and this id is what ` +
-                    "the model reads.",
-                },
-              ]
-            : []),
-        ];
-      },
+      story: story(),
+      trainingText: make("label", {}, make("b", {}, "The training text"), this.text),
+      words: this.words.element,
+      decoded: this.decoded,
+      add: this.add,
+      back: this.back,
+      characters: this.characters.element,
+      merges: this.merges.element,
+      pairs: this.pairs.element,
+      learnedMerges: make("div", {}, make("h4", {}, "Merges learned from it"), this.list),
+      mergeByMerge: make("div", {}, make("h4", {}, "Your sentence, merge by merge"), this.merging.element),
+      known: this.known,
+      special: this.special.element,
+      specialSaid: this.specialSaid,
     };
-  },
-};
+  }
+
+  /** @param {Data["tokens"]} found */
+  update(found) {
+    this.data = found;
+    const { training_text: source, words: w, characters: c, pairs: p, model } = found;
+    this.add.hidden = source.endsWith(`\n${this.lesson.sentence}`);
+    this.back.hidden = !this.lesson.options.training_text;
+    this.known.hidden = !model;
+    if (model) {
+      const learned = `${number(model.vocab_size)} that ${model.name} has learned in the same way`;
+      const summary = `${counted(model.n, "token")} from the ${learned}, from far more text`;
+      this.ofModel.show(idChips(model), model.n, summary);
+    }
+    if (document.activeElement !== this.text) this.text.value = source;
+    this.words.show(idChips(w), w.n, `${counted(w.n, "token")} from a list of ${number(w.vocab_size)}`);
+    this.decoded.textContent = `Read back: ${w.decoded}`;
+    const alphabet = `${counted(c.n, "token")} from an alphabet of ${number(c.vocab_size)}`;
+    this.characters.show(idChips(c), c.n, alphabet, c.problem);
+    const lengths = `${counted(p.n, "token")} instead of ${counted(p.n_bytes, "byte")}`;
+    const merged = p.vocab_size - N_BYTES - 1;
+    const sizes = `${N_BYTES} bytes, ${counted(merged, "merge")} and a mark for the end of a text`;
+    this.pairs.show(idChips(p), p.n, `${lengths}, from ${number(p.vocab_size)} tokens: ${sizes}`);
+    this.merges.update(Math.min(p.merges.length, this.lesson.options.merges));
+    this.list.replaceChildren(...mergeItems(p.merges));
+    const { pieces, id, allowed } = p.end_of_text;
+    this.special.show(allowed ? "token" : "text");
+    this.specialSaid.replaceChildren(
+      `Wherever a visitor may type, <|endoftext|> is plain text and becomes ${counted(pieces, "token")}. With `,
+      code('encode(text, allowed_special={"<|endoftext|>"})'),
+      `, which joins texts in Raschka’s book, it is one token, id ${id}. Type it into your sentence to see both.`,
+    );
+    this.merging.show(p);
+  }
+
+  /** @returns {Stop[]} */
+  play() {
+    const { words, characters, pairs, model } = this.data;
+    const [word, character, pair] = [words, characters, pairs].map(({ tokens }) => tokens[0]);
+    /** @param {Chips} chips @param {number} i */
+    const at = (chips, i) => chips.list.children[0]?.children[i] ?? null;
+    return [
+      { at: at(this.words, 0), words: `“${word.text}” is the first word of your sentence.` },
+      {
+        at: at(this.words, 1),
+        words: word.known
+          ? `Its place in the sorted list of ${number(words.vocab_size)} is its id.`
+          : "The list does not have it: it gets the id of everything unknown, and the word is lost.",
+      },
+      {
+        at: at(this.characters, 1),
+        words: character.known
+          ? `As characters it starts with “${visible(character.text)}”, whose place in the alphabet is this.`
+          : `As characters it starts with “${visible(character.text)}”, which the alphabet does not have.`,
+      },
+      {
+        at: at(this.pairs, 1),
+        words:
+          [...pair.text].length > 1
+            ? `As byte pairs it starts with “${pair.text}”, a piece that merges have made.`
+            : `As byte pairs it starts with “${pair.text}”: no merge has made this byte a longer piece.`,
+      },
+      ...(model
+        ? [
+            {
+              at: at(this.ofModel, 1),
+              words:
+                `${model.name} knows more merges: it starts with “${model.tokens[0].text}”, and this id is what ` +
+                "the model reads.",
+            },
+          ]
+        : []),
+    ];
+  }
+}
 
 /** @param {{ pair: string[], occurrences: number }[]} merges */
 function mergeItems(merges) {

@@ -7,7 +7,7 @@ import { dotProduct, named } from "../../widgets/arithmetic.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { shortWord } from "../../widgets/heat_table.mjs";
 import { content } from "../content/02_sliding_window.mjs";
-import { Drawing } from "../widgets/drawing.mjs";
+import { TableDrawing } from "../widgets/drawing.mjs";
 import { choice, slider, controls, paragraph, rowOf } from "../widgets/elements.mjs";
 import { makeCell, makeTable } from "../../widgets/table.mjs";
 
@@ -57,8 +57,8 @@ export const slidingWindow = {
   build: (lesson) => new Windows(lesson),
 };
 
-/** @extends {Drawing<"windows">} */
-class Windows extends Drawing {
+/** @extends {TableDrawing<"windows">} */
+class Windows extends TableDrawing {
   formula = formula([row("target", "(", "t", ")"), "=", row("id", "(", "t", "+", "1", ")")]);
 
   /** @param {Lesson} lesson */

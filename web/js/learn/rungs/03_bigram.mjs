@@ -5,13 +5,16 @@ import { fixed, number } from "../../lib/numbers.mjs";
 import { countCharacters, visible } from "../../lib/words.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { content } from "../content/03_bigram.mjs";
+import { Drawing } from "../widgets/drawing.mjs";
 import { askForLines } from "../server.mjs";
 import { choice, slider, canTrain, controls, heading, pageLink, paragraph, code } from "../widgets/elements.mjs";
 import { Report } from "./03_bigram_report.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { fillTable, makeTable } from "../../widgets/table.mjs";
 
-/** @import { Prediction, Rung } from "../rung.js" */
+/** @import { Lesson, Prediction, Rung } from "../rung.js" */
+/** @import { Data } from "../data.js" */
+/** @import { Stop } from "../widgets/steps.mjs" */
 
 const STEPS = [200, 500, 1000, 2000, 5000, 10000];
 const TEXT_ID = "hl-lesson-text";
@@ -54,128 +57,153 @@ export const bigram = {
       why: `It is −ln ${fixed(p)}. The loss is the mean of such numbers over a whole text.`,
     };
   },
-  build(lesson) {
-    const { kept } = lesson; // the text, the settings and the last training, while another rung is open
-    const { settings } = kept;
-    const text = make("textarea", { id: TEXT_ID, rows: 2 });
-    text.addEventListener("input", () => (kept.text = text.value));
-    text.value = kept.text;
-    const steps = slider({
+  build: (lesson) => new BigramLesson(lesson),
+};
+
+/** @extends {Drawing<"untrained-bigram">} */
+class BigramLesson extends Drawing {
+  /** @param {Lesson} lesson */
+  constructor(lesson) {
+    super(lesson);
+    this.kept = lesson.kept; // the text, the settings and the last training, while another rung is open
+    this.settings = this.kept.settings;
+    this.text = make("textarea", { id: TEXT_ID, rows: 2 });
+    this.text.addEventListener("input", () => (this.kept.text = this.text.value));
+    this.text.value = this.kept.text;
+    this.steps = slider({
       label: "steps",
       values: STEPS,
-      value: settings.steps,
+      value: this.settings.steps,
       format: (value) => number(value),
-      change: (value) => (settings.steps = value),
+      change: (value) => (this.settings.steps = value),
     });
-    const rate = choice({
+    this.rate = choice({
       label: "learning rate",
       options: { 0.001: "0.001", 0.01: "0.01" },
-      value: String(settings.learning_rate),
-      change: (value) => (settings.learning_rate = Number(value)),
+      value: String(this.settings.learning_rate),
+      change: (value) => (this.settings.learning_rate = Number(value)),
     });
-    const experiment = textAsData();
-    const report = new Report(lesson, text, {
-      before(event) {
-        experiment.show(event);
-        lesson.rephrase(predictionFor(event.characters.length));
-      },
-      after(event) {
-        experiment.end(event);
-        lesson.renew();
-      },
+    this.experiment = new TextExperiment();
+    this.report = this.#makeReport();
+    this.tooLong = make("p", { class: "hl-problem", role: "alert" });
+    this.shorten = smallButton("");
+    this.most = Infinity;
+    this.shorten.addEventListener("click", () => {
+      this.text.value = this.kept.text = [...this.text.value].slice(0, this.most).join("");
+      this.#checkLength();
     });
-    const tooLong = make("p", { class: "hl-problem", role: "alert" });
-    const shorten = smallButton("");
-    let most = Infinity;
-    /** Report a text that is too long for the server before it is sent. */
-    function checkLength() {
-      const length = countCharacters(text.value);
-      const isTooLong = length > most;
-      tooLong.replaceChildren();
-      start.disabled = isTooLong;
-      if (!isTooLong) return;
-      shorten.textContent = `Use the first ${number(most)}`;
-      tooLong.append(
-        `The text has ${number(length)} characters; a bigram model learns from ${number(most)} at most. `,
-        shorten,
-      );
-    }
-    shorten.addEventListener("click", () => {
-      text.value = kept.text = [...text.value].slice(0, most).join("");
-      checkLength();
-    });
-    text.addEventListener("input", checkLength);
-
-    /** A training on a text, or on one that the model writes. @param {string} training_text */
-    const request = (training_text) => {
-      const { sentence, model } = lesson.about;
-      return { ...settings, training_text, sentence, model };
-    };
-
+    this.text.addEventListener("input", () => this.#checkLength());
     /** @type {AbortController | null} */
-    let controller = null;
-    const run = async () => {
-      const { signal } = (controller = new AbortController());
-      start.disabled = true;
-      stop.disabled = false;
-      const own = text.value === kept.written ? "" : text.value;
-      Object.assign(kept, { events: [], steps: settings.steps, sentence: lesson.sentence });
-      report.begin(own ? "Starting…" : "Waiting for the model that writes the text…");
-      try {
-        const body = request(own);
-        for await (const event of askForLines("bigram", body, signal)) {
-          if (event.stage !== "writing") kept.events.push(event);
-          report.show(event);
-          lesson.renew();
-        }
-      } catch (error) {
-        report.end(signal.aborted ? report.stopped : /** @type {Error} */ (error).message);
-      }
-      start.disabled = false;
-      stop.disabled = true;
-    };
-    const start = smallButton("Train it", run, { class: "hs-primary" });
-    const stop = smallButton("Stop", null, { disabled: true });
-    stop.addEventListener("click", () => controller?.abort());
+    this.controller = null;
+    this.start = smallButton("Train it", () => this.#run(), { class: "hs-primary" });
+    this.stop = smallButton("Stop", null, { disabled: true });
+    this.stop.addEventListener("click", () => this.controller?.abort());
+    this.report.replay();
+    this.formula = formula(["loss", "=", "−", " mean of ln ", "p", row("(", sub("x", "t+1"), "|", sub("x", "t"), ")")]);
+    this.parts = this.#makeParts();
+  }
 
-    report.replay();
+  #makeReport() {
+    return new Report(this.lesson, this.text, {
+      before: (event) => {
+        this.experiment.show(event);
+        this.lesson.rephrase(predictionFor(event.characters.length));
+      },
+      after: (event) => {
+        this.experiment.end(event);
+        this.lesson.renew();
+      },
+    });
+  }
+
+  /** Report a text that is too long for the server before it is sent. */
+  #checkLength() {
+    const length = countCharacters(this.text.value);
+    const isTooLong = length > this.most;
+    this.tooLong.replaceChildren();
+    this.start.disabled = isTooLong;
+    if (!isTooLong) return;
+    this.shorten.textContent = `Use the first ${number(this.most)}`;
+    this.tooLong.append(
+      `The text has ${number(length)} characters; a bigram model learns from ${number(this.most)} at most. `,
+      this.shorten,
+    );
+  }
+
+  /** A training on a text, or on one that the model writes. @param {string} training_text */
+  #request(training_text) {
+    const { sentence, model } = this.lesson.about;
+    return { ...this.settings, training_text, sentence, model };
+  }
+
+  async #run() {
+    const { signal } = (this.controller = new AbortController());
+    this.start.disabled = true;
+    this.stop.disabled = false;
+    const own = this.text.value === this.kept.written ? "" : this.text.value;
+    Object.assign(this.kept, { events: [], steps: this.settings.steps, sentence: this.lesson.sentence });
+    this.report.begin(own ? "Starting…" : "Waiting for the model that writes the text…");
+    try {
+      const body = this.#request(own);
+      for await (const event of askForLines("bigram", body, signal)) {
+        if (event.stage !== "writing") this.kept.events.push(event);
+        this.report.show(event);
+        this.lesson.renew();
+      }
+    } catch (error) {
+      this.report.end(signal.aborted ? this.report.stopped : /** @type {Error} */ (error).message);
+    }
+    this.start.disabled = false;
+    this.stop.disabled = true;
+  }
+
+  #makeParts() {
     return {
-      formula: formula(["loss", "=", "−", " mean of ln ", "p", row("(", sub("x", "t+1"), "|", sub("x", "t"), ")")]),
-      parts: {
-        table: report.elements.table,
-        textLabel: make("label", { for: TEXT_ID }, make("b", {}, "Text to learn from")),
-        text,
-        tooLong,
-        steps: steps.element,
-        rate: rate.element,
-        start,
-        stop,
-        learning: report.elements.learning,
-        experiment: experiment.elements,
-        printed: code(PRINTED.sample),
-        trainLink: canTrain()
-          ? [
-              paragraph(
-                "A whole GPT is trained in the same way, with more weights: ",
-                pageLink("train", "train your own"),
-                ".",
-              ),
-            ]
-          : [],
-      },
-      update({ writer, most_characters, example }) {
-        experiment.showLecture(/** @type {[TextAsData, object, Losses]} */ (example));
-        if (!kept.events?.length) report.showExample(example, EXAMPLE);
-        most = most_characters;
-        checkLength();
-        text.placeholder = `Paste a text of your own, or leave this empty: ${writer ?? "a model"} will write one.`;
-      },
-      play: () => report.stops,
-      notebook: () => request(text.value),
-      leave: () => controller?.abort(),
+      table: this.report.elements.table,
+      textLabel: make("label", { for: TEXT_ID }, make("b", {}, "Text to learn from")),
+      text: this.text,
+      tooLong: this.tooLong,
+      steps: this.steps.element,
+      rate: this.rate.element,
+      start: this.start,
+      stop: this.stop,
+      learning: this.report.elements.learning,
+      experiment: this.experiment.elements,
+      printed: code(PRINTED.sample),
+      trainLink: canTrain()
+        ? [
+            paragraph(
+              "A whole GPT is trained in the same way, with more weights: ",
+              pageLink("train", "train your own"),
+              ".",
+            ),
+          ]
+        : [],
     };
-  },
-};
+  }
+
+  /** @param {Data["untrained-bigram"]} found */
+  update({ writer, most_characters, example }) {
+    this.experiment.showLecture(/** @type {[TextAsData, object, Losses]} */ (example));
+    if (!this.kept.events?.length) this.report.showExample(example, EXAMPLE);
+    this.most = most_characters;
+    this.#checkLength();
+    this.text.placeholder = `Paste a text of your own, or leave this empty: ${writer ?? "a model"} will write one.`;
+  }
+
+  /** @returns {Stop[]} */
+  play() {
+    return this.report.stops;
+  }
+
+  notebook() {
+    return this.#request(this.text.value);
+  }
+
+  leave() {
+    this.controller?.abort();
+  }
+}
 
 /** The prediction, for an alphabet of this size. @param {number} size @returns {Prediction} */
 function predictionFor(size) {
@@ -209,111 +237,125 @@ function predictionFor(size) {
  */
 /** @typedef {{ loss: number, held_out: number | null }} Losses of the trained table: on the training part, held out */
 
-function textAsData() {
-  /** @type {TextAsData | null} */
-  let own = null;
-  /** @type {Losses | null} */
-  let trained = null;
-  /** @type {TextAsData | null} */
-  let lecture = null;
-  /** @type {Losses | null} measured here */
-  let lectureTrained = null;
-  let isOwn = false;
-  const table = makeTable({}, { class: "hl-compare", "aria-label": "The lecture’s experiment and yours" });
-  const beginning = make("div");
-  const examples = make("div");
-  const batch = make("div", { class: "hl-scroll" });
-  const which = choice({
-    label: "show",
-    options: { lecture: "the lecture’s text", own: "your text" },
-    value: /** @type {"lecture" | "own"} */ ("lecture"),
-    change(key) {
-      isOwn = key === "own";
-      showParts();
-    },
-  });
+class TextExperiment {
+  constructor() {
+    /** @type {TextAsData | null} */
+    this.own = null;
+    /** @type {Losses | null} */
+    this.trained = null;
+    /** @type {TextAsData | null} */
+    this.lecture = null;
+    /** @type {Losses | null} measured here */
+    this.lectureTrained = null;
+    this.isOwn = false;
+    this.table = makeTable({}, { class: "hl-compare", "aria-label": "The lecture’s experiment and yours" });
+    this.beginning = make("div");
+    this.examples = make("div");
+    this.batch = make("div", { class: "hl-scroll" });
+    this.which = this.#makeWhich();
+    this.#showTable();
+    this.#showParts();
+    this.elements = this.#makeElements();
+  }
 
-  function showTable() {
+  #makeWhich() {
+    return choice({
+      label: "show",
+      options: { lecture: "the lecture’s text", own: "your text" },
+      value: /** @type {"lecture" | "own"} */ ("lecture"),
+      change: (key) => {
+        this.isOwn = key === "own";
+        this.#showParts();
+      },
+    });
+  }
+
+  #showTable() {
     const cell = (/** @type {number | null | undefined} */ value) => (value == null ? "–" : fixed(value));
     const whole = (/** @type {number | undefined} */ value) => (value === undefined ? "–" : number(value));
     /** @type {[string, string, string][]} */
     const rows = [
-      ["characters", whole(lecture?.n), whole(own?.n)],
-      ["alphabet", whole(lecture?.characters.length), whole(own?.characters.length)],
-      ["for training, nine tenths", whole(lecture?.n_train), whole(own?.n_train)],
-      ["held out, one tenth", whole(lecture?.n_held_out), whole(own?.n_held_out)],
-      ["all characters equally likely: ln of the alphabet size", cell(lecture?.uniform), cell(own?.uniform)],
-      ["untrained", `${fixed(PRINTED.untrained)} (printed, of one batch)`, cell(own?.loss)],
+      ["characters", whole(this.lecture?.n), whole(this.own?.n)],
+      ["alphabet", whole(this.lecture?.characters.length), whole(this.own?.characters.length)],
+      ["for training, nine tenths", whole(this.lecture?.n_train), whole(this.own?.n_train)],
+      ["held out, one tenth", whole(this.lecture?.n_held_out), whole(this.own?.n_held_out)],
+      ["all characters equally likely: ln of the alphabet size", cell(this.lecture?.uniform), cell(this.own?.uniform)],
+      ["untrained", `${fixed(PRINTED.untrained)} (printed, of one batch)`, cell(this.own?.loss)],
       ["trained, the last of 10,000 batches", `${fixed(PRINTED.trained, 3)} (printed)`, "–"],
-      ["trained, on the training part", `${cell(lectureTrained?.loss)} (measured here)`, cell(trained?.loss)],
-      ["trained, on the held-out tenth", `${cell(lectureTrained?.held_out)} (measured here)`, cell(trained?.held_out)],
+      ["trained, on the training part", `${cell(this.lectureTrained?.loss)} (measured here)`, cell(this.trained?.loss)],
+      [
+        "trained, on the held-out tenth",
+        `${cell(this.lectureTrained?.held_out)} (measured here)`,
+        cell(this.trained?.held_out),
+      ],
     ];
-    fillTable(table, { titles: ["", "the lecture", "your text"], rows });
+    fillTable(this.table, { titles: ["", "the lecture", "your text"], rows });
   }
 
-  function showParts() {
-    which.show(isOwn ? "own" : "lecture");
-    const shownText = (isOwn && own) || lecture;
+  #showParts() {
+    this.which.show(this.isOwn ? "own" : "lecture");
+    const shownText = (this.isOwn && this.own) || this.lecture;
     if (!shownText) return;
     const text = [...shownText.beginning].slice(0, 9); // a token is a code point
     const ids = shownText.ids.slice(0, 9);
     const { inputs, targets } = shownText.batch;
-    beginning.replaceChildren(...describe(shownText));
+    this.beginning.replaceChildren(...describe(shownText));
     const items = ids.slice(0, -1).map((_, t) => {
       const input = make("code", {}, `[${ids.slice(0, t + 1).join(", ")}]`);
       const words = ` “${visible(text.slice(0, t + 1).join(""))}” → “${visible(text[t + 1])}”`;
       const target = make("code", {}, ids[t + 1]);
       return make("li", {}, "when the input is ", input, " the target is ", target, make("small", {}, words));
     });
-    examples.replaceChildren(make("ol", { class: "hl-examples" }, ...items));
+    this.examples.replaceChildren(make("ol", { class: "hl-examples" }, ...items));
     const rows = inputs.flatMap((line, i) => [
       [`inputs ${i}`, ...line],
       [`targets ${i}`, ...targets[i]],
     ]);
-    batch.replaceChildren(makeTable({ rows }, { class: "hl-window", "aria-label": "A batch" }));
+    this.batch.replaceChildren(makeTable({ rows }, { class: "hl-window", "aria-label": "A batch" }));
   }
 
-  showTable();
-  showParts();
-  return {
-    elements: [
+  #makeElements() {
+    return [
       heading("The text as data"),
       paragraph(
         "Karpathy’s lecture does this with tiny Shakespeare; its figures are listed next to those of your text. ",
         "Losses of one batch scatter by about 0.1; means over a whole part of the text do not.",
       ),
-      make("div", { class: "hl-scroll" }, table),
-      controls(which.element),
-      beginning,
+      make("div", { class: "hl-scroll" }, this.table),
+      controls(this.which.element),
+      this.beginning,
       paragraph("A window of 8 characters holds 8 examples, one for each position:"),
-      examples,
+      this.examples,
       paragraph(
         code("get_batch"),
         " takes 4 such windows of 8 from random places (seed 1337); the targets are shifted by one:",
       ),
-      batch,
-    ],
-    /** Set the lecture's text and losses. @param {[before: TextAsData, training: object, after: Losses]} recorded */
-    showLecture([before, , after]) {
-      lecture = before;
-      lectureTrained = after;
-      showTable();
-      showParts();
-    },
-    /** Show the visitor's text before it is trained on. @param {TextAsData} text */
-    show(text) {
-      own = text;
-      trained = null;
-      isOwn = true;
-      showTable();
-      showParts();
-    },
-    /** @param {Losses} losses */
-    end(losses) {
-      trained = losses;
-      showTable();
-    },
-  };
+      this.batch,
+    ];
+  }
+
+  /** Set the lecture's text and losses. @param {[before: TextAsData, training: object, after: Losses]} recorded */
+  showLecture([before, , after]) {
+    this.lecture = before;
+    this.lectureTrained = after;
+    this.#showTable();
+    this.#showParts();
+  }
+
+  /** Show the visitor's text before it is trained on. @param {TextAsData} text */
+  show(text) {
+    this.own = text;
+    this.trained = null;
+    this.isOwn = true;
+    this.#showTable();
+    this.#showParts();
+  }
+
+  /** @param {Losses} losses */
+  end(losses) {
+    this.trained = losses;
+    this.#showTable();
+  }
 }
 
 /** The beginning of a text, its alphabet, and its ids. @param {TextAsData} text */

@@ -14,11 +14,13 @@ import {
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { ALL_THREE, Stamp } from "../../widgets/stamp.mjs";
 import { content } from "../content/04_average_of_the_past.mjs";
+import { TableDrawing } from "../widgets/drawing.mjs";
 import { choice, paragraph, rowOf } from "../widgets/elements.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
+/** @import { Stop } from "../widgets/steps.mjs" */
 /** @import { Data } from "../data.js" */
 
 /** The ways of computing the averages, and what each of them does. */
@@ -59,151 +61,199 @@ export const averageOfThePast = {
       why: `(${fixed(a)} + ${fixed(b)}) / 2.`,
     };
   },
-  build(lesson) {
-    const example = choice({
+  build: (lesson) => new Averages(lesson),
+};
+
+/** @extends {TableDrawing<"averages">} */
+class Averages extends TableDrawing {
+  /** @param {Lesson} lesson */
+  constructor(lesson) {
+    super(lesson);
+    this.example = choice({
       label: "numbers",
       options: { lecture: "8 random tokens", own: "the sentence" },
       value: lesson.options.lecture ? "lecture" : "own",
       change: (key) => lesson.set({ lecture: key === "lecture", scores: null }),
     });
-    const { kept } = lesson;
-    const wayNow = () => /** @type {Way} */ (kept.way);
-    const way = choice({ label: "computed by", options: WAYS, value: wayNow(), change: choose });
-    const back = smallButton("Reset the scores");
-    back.addEventListener("click", () => lesson.set({ scores: null }));
-    const status = make("p", { class: "hl-count", role: "status" });
-    const stamp = new Stamp("the loop, the matrix product and the softmax", false, ALL_THREE);
-    const arithmetic = new Arithmetic();
-    /** @type {Data["averages"]} */
-    let data;
-    /** Whether the visitor's scores are what the weights come from. */
-    const isWeighted = () => wayNow() === "by_softmax" && data.edited_scores > 0;
-    const vectors = vectorsBar(lesson);
-    const toy = toyProduct(lesson);
-    const edit = changeNumbers(lesson, () => data);
-    const x = arithmetic.table({
+    this.kept = lesson.kept;
+    this.way = choice({
+      label: "computed by",
+      options: WAYS,
+      value: this.#wayNow(),
+      change: (key) => this.#choose(key),
+    });
+    this.back = smallButton("Reset the scores");
+    this.back.addEventListener("click", () => lesson.set({ scores: null }));
+    this.status = make("p", { class: "hl-count", role: "status" });
+    this.stamp = new Stamp("the loop, the matrix product and the softmax", false, ALL_THREE);
+    this.vectors = vectorsBar(lesson);
+    this.toy = toyProduct(lesson);
+    this.edit = changeNumbers(lesson, () => this.data);
+    this.x = this.#xTable();
+    this.weights = this.#weightsTable();
+    this.masked = this.#maskedTable();
+    this.averages = this.#averagesTable();
+    this.formula = formula(
+      [sub("y", "t"), "=", fraction("1", row("t", "+", "1")), sum(row("s", "≤", "t")), sub("x", "s")],
+      ["y", "=", "softmax", "(", "masked zeros", ")", "x"],
+    );
+    this.parts = this.#makeParts();
+  }
+
+  #wayNow() {
+    return /** @type {Way} */ (this.kept.way);
+  }
+
+  /** Whether the visitor's scores are what the weights come from. */
+  #isWeighted() {
+    return this.#wayNow() === "by_softmax" && this.data.edited_scores > 0;
+  }
+
+  #xTable() {
+    return this.arithmetic.table({
       name: "The tokens x",
       digits: 2,
       axes: "tokens × numbers",
-      explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), ". All averages are made of these.")],
+      explain: (r, c) => [paragraph(`Number ${c} of `, named(this.data.words[r]), ". All averages are made of these.")],
     });
-    const weights = arithmetic.table({
+  }
+
+  #weightsTable() {
+    return this.arithmetic.table({
       name: "Weights",
       digits: 2,
       axes: "this token ↓ takes from that token →",
       sums: true,
-      operands: (r) => (wayNow() === "by_softmax" ? [cellsOf(masked, r)] : []),
+      operands: (r) => (this.#wayNow() === "by_softmax" ? [cellsOf(this.masked, r)] : []),
       explain: (r, c) => {
-        if (c > r || !isWeighted()) return [explainWeight(data.words, r, c)];
-        const title = ["Weight: ", ...looks(data.words[r], data.words[c])];
-        return softmaxCell({ terms: data.softmax_weight_terms, r, c, total: data.softmax_weights[r][c], title });
+        if (c > r || !this.#isWeighted()) return [explainWeight(this.data.words, r, c)];
+        const title = ["Weight: ", ...looks(this.data.words[r], this.data.words[c])];
+        return softmaxCell({
+          terms: this.data.softmax_weight_terms,
+          r,
+          c,
+          total: this.data.softmax_weights[r][c],
+          title,
+        });
       },
     });
-    const masked = arithmetic.table({
+  }
+
+  #maskedTable() {
+    return this.arithmetic.table({
       name: "Scores, the future masked",
       axes: "before softmax; type a score over a zero",
       hole: "−∞",
       digits: 2,
-      explain: (r, c) => [explainScore(data.words, data.masked[r][c], r, c)],
+      explain: (r, c) => [explainScore(this.data.words, this.data.masked[r][c], r, c)],
       edit: (r, c, value) => {
         if (c > r) return;
-        choose("by_softmax");
+        this.#choose("by_softmax");
         /** @type {(number | null)[][]} */
-        const now = lesson.options.scores ?? data.masked;
+        const now = this.lesson.options.scores ?? this.data.masked;
         const scores = now.map((line) => line.map((score) => score ?? 0));
         scores[r][c] = value;
-        lesson.set({ scores });
+        this.lesson.set({ scores });
       },
     });
-    const averages = arithmetic.table({
+  }
+
+  #averagesTable() {
+    return this.arithmetic.table({
       name: "Averages",
       digits: 2,
       axes: "tokens × numbers",
       explain: (r, c) => {
         const words = `, number ${c}: each weight of its row × that number of the token`;
-        const title = ["Average up to ", named(data.words[r]), words];
-        const terms = isWeighted() ? data.softmax_terms : data.terms;
-        return dotCell({ terms, r, c, total: data[wayNow()][r][c], title });
+        const title = ["Average up to ", named(this.data.words[r]), words];
+        const terms = this.#isWeighted() ? this.data.softmax_terms : this.data.terms;
+        return dotCell({ terms, r, c, total: this.data[this.#wayNow()][r][c], title });
       },
-      operands: (r, c) => [cellsOf(weights, r), columnOf(x, c)],
+      operands: (r, c) => [cellsOf(this.weights, r), columnOf(this.x, c)],
     });
-    /** @param {Way} key */
-    function choose(key) {
-      if (key === wayNow()) return;
-      kept.way = key;
-      showWay();
-    }
-    function showWay() {
-      const [rows, now] = [data.words, wayNow()];
-      way.show(now);
-      weights.show({ rows, columns: rows, values: isWeighted() ? data.softmax_weights : data.weights });
-      weights.cellAt(rows.length - 1, 0)?.parentElement?.classList.add("hl-asked"); // by the prediction
-      averages.axes.textContent = DOES[now];
-      averages.show({ rows, columns: Array.from(data.x[0], (_, i) => String(i)), values: data[now] });
-      stamp.element.hidden = data.edited_scores > 0;
-      status.textContent = !data.edited_scores
-        ? ""
-        : isWeighted()
-          ? "With your scores the average is weighted: the larger the score of a token, the more it counts."
-          : "Your scores only enter the softmax. This way still weights all tokens equally.";
-      arithmetic.update(averages, [2, 0]);
-    }
+  }
+
+  /** @param {Way} key */
+  #choose(key) {
+    if (key === this.#wayNow()) return;
+    this.kept.way = key;
+    this.#showWay();
+  }
+
+  #showWay() {
+    const [rows, now] = [this.data.words, this.#wayNow()];
+    this.way.show(now);
+    this.weights.show({
+      rows,
+      columns: rows,
+      values: this.#isWeighted() ? this.data.softmax_weights : this.data.weights,
+    });
+    this.weights.cellAt(rows.length - 1, 0)?.parentElement?.classList.add("hl-asked"); // by the prediction
+    this.averages.axes.textContent = DOES[now];
+    this.averages.show({ rows, columns: Array.from(this.data.x[0], (_, i) => String(i)), values: this.data[now] });
+    this.stamp.element.hidden = this.data.edited_scores > 0;
+    this.status.textContent = !this.data.edited_scores
+      ? ""
+      : this.#isWeighted()
+        ? "With your scores the average is weighted: the larger the score of a token, the more it counts."
+        : "Your scores only enter the softmax. This way still weights all tokens equally.";
+    this.arithmetic.update(this.averages, [2, 0]);
+  }
+
+  #makeParts() {
     return {
-      formula: formula(
-        [sub("y", "t"), "=", fraction("1", row("t", "+", "1")), sum(row("s", "≤", "t")), sub("x", "s")],
-        ["y", "=", "softmax", "(", "masked zeros", ")", "x"],
-      ),
-      parts: {
-        toyKind: toy.kind,
-        toy: toy.picture,
-        vectors: vectors.element,
-        way: way.element,
-        back,
-        x: x.element,
-        masked: masked.element,
-        weights: weights.element,
-        averages: averages.element,
-        status,
-        stamp: stamp.element,
-        example: example.element,
-      },
-      explanation: arithmetic.element,
-      update(found) {
-        data = found;
-        example.show(data.lecture ? "lecture" : "own");
-        vectors.element.hidden = data.lecture;
-        if (!data.lecture) vectors.update(data);
-        toy.update(data.toy);
-        const rows = data.words;
-        x.edit = data.lecture ? null : edit;
-        x.show({ rows, columns: Array.from(data.x[0], (_, i) => String(i)), values: data.x });
-        masked.show({ rows, columns: rows, values: data.masked });
-        back.hidden = !data.edited_scores;
-        stamp.show(data.error);
-        showWay();
-      },
-      play() {
-        const { words, x: values } = data;
-        const last = words.length - 1;
-        const [share, mean] = [weights.valueAt(last, 0), averages.valueAt(last, 0)].map((value) =>
-          fixed(value ?? 0, 2),
-        );
-        const scored = data.edited_scores
-          ? `Its score is ${fixed(data.masked[last][0] ?? 0, 2)}.`
-          : "Its score is 0, like all others.";
-        const weighted = isWeighted()
-          ? `Softmax of the scores: its weight is ${share}.`
-          : `${last + 1} equal scores, so each gets the weight ${share}.`;
-        return [
-          { at: [x, 0, 0], words: `“${words[0]}” comes with the number ${fixed(values[0][0], 2)}.` },
-          { at: [masked, last, 0], words: `“${words[last]}” may look at it. ${scored}` },
-          { at: [weights, last, 0], words: weighted },
-          { at: [averages, last, 0], words: `Weight × number, added up over all words so far: ${mean}.` },
-        ];
-      },
+      toyKind: this.toy.kind,
+      toy: this.toy.picture,
+      vectors: this.vectors.element,
+      way: this.way.element,
+      back: this.back,
+      x: this.x.element,
+      masked: this.masked.element,
+      weights: this.weights.element,
+      averages: this.averages.element,
+      status: this.status,
+      stamp: this.stamp.element,
+      example: this.example.element,
     };
-  },
-};
+  }
+
+  /** @param {Data["averages"]} found */
+  update(found) {
+    this.data = found;
+    this.example.show(found.lecture ? "lecture" : "own");
+    this.vectors.element.hidden = found.lecture;
+    if (!found.lecture) this.vectors.update(found);
+    this.toy.update(found.toy);
+    const rows = found.words;
+    this.x.edit = found.lecture ? null : this.edit;
+    this.x.show({ rows, columns: Array.from(found.x[0], (_, i) => String(i)), values: found.x });
+    this.masked.show({ rows, columns: rows, values: found.masked });
+    this.back.hidden = !found.edited_scores;
+    this.stamp.show(found.error);
+    this.#showWay();
+  }
+
+  /** @returns {Stop[]} */
+  play() {
+    const { words, x: values } = this.data;
+    const last = words.length - 1;
+    const [share, mean] = [this.weights.valueAt(last, 0), this.averages.valueAt(last, 0)].map((value) =>
+      fixed(value ?? 0, 2),
+    );
+    const scored = this.data.edited_scores
+      ? `Its score is ${fixed(this.data.masked[last][0] ?? 0, 2)}.`
+      : "Its score is 0, like all others.";
+    const weighted = this.#isWeighted()
+      ? `Softmax of the scores: its weight is ${share}.`
+      : `${last + 1} equal scores, so each gets the weight ${share}.`;
+    return [
+      { at: [this.x, 0, 0], words: `“${words[0]}” comes with the number ${fixed(values[0][0], 2)}.` },
+      { at: [this.masked, last, 0], words: `“${words[last]}” may look at it. ${scored}` },
+      { at: [this.weights, last, 0], words: weighted },
+      { at: [this.averages, last, 0], words: `Weight × number, added up over all words so far: ${mean}.` },
+    ];
+  }
+}
 
 /**
  * @param {string[]} words

@@ -21,50 +21,56 @@ const DIMS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const SHARPNESS = [1, 2, 4, 8, 16];
 const SLIDER_PAUSE = 80; // milliseconds to wait for a slider that is still moving
 
-/**
- * @param {Arithmetic} arithmetic shows how a number is computed
- * @param {{ head_dim: number, sharpness: number }} settings the visitor's, which are kept
- */
-export function scoreScaling(arithmetic, settings) {
-  const request = new LatestRequest();
-  const dims = slider({
-    label: "head_dim",
-    values: DIMS,
-    value: settings.head_dim,
-    change: (value) => change({ head_dim: value }),
-  });
-  const sharpness = slider({
-    label: "scores ×",
-    values: SHARPNESS,
-    value: settings.sharpness,
-    change: (value) => change({ sharpness: value }),
-  });
-  const status = make("p", { class: "hl-count", role: "status" });
-  const variance = make("div", { class: "hl-row" });
-  const curve = make("div");
-  const softmax = make("div", { class: "hl-row" });
-  const fixedScores = make("div", { class: "hl-row" });
-
-  /** @param {Partial<typeof settings>} changes */
-  function change(changes) {
-    Object.assign(settings, changes);
-    load(SLIDER_PAUSE);
+export class ScoreScaling {
+  /**
+   * @param {Arithmetic} arithmetic shows how a number is computed
+   * @param {{ head_dim: number, sharpness: number }} settings the visitor's, which are kept
+   */
+  constructor(arithmetic, settings) {
+    this.arithmetic = arithmetic;
+    this.settings = settings;
+    this.request = new LatestRequest();
+    this.dims = slider({
+      label: "head_dim",
+      values: DIMS,
+      value: this.settings.head_dim,
+      change: (value) => this.#change({ head_dim: value }),
+    });
+    this.sharpness = slider({
+      label: "scores ×",
+      values: SHARPNESS,
+      value: this.settings.sharpness,
+      change: (value) => this.#change({ sharpness: value }),
+    });
+    this.status = make("p", { class: "hl-count", role: "status" });
+    this.variance = make("div", { class: "hl-row" });
+    this.curve = make("div");
+    this.softmax = make("div", { class: "hl-row" });
+    this.fixedScores = make("div", { class: "hl-row" });
+    this.started = false;
+    this.elements = this.#makeElements();
   }
 
-  async function load(pause = 0) {
+  /** @param {Partial<ScoreScaling["settings"]>} changes */
+  #change(changes) {
+    Object.assign(this.settings, changes);
+    this.#load(SLIDER_PAUSE);
+  }
+
+  async #load(pause = 0) {
     try {
-      const data = await request.send((signal) => ask("scale", settings, signal), pause);
-      if (data) show(data);
+      const data = await this.request.send((signal) => ask("scale", this.settings, signal), pause);
+      if (data) this.#show(data);
     } catch (error) {
-      status.textContent = /** @type {Error} */ (error).message;
+      this.status.textContent = /** @type {Error} */ (error).message;
     }
   }
 
   /** @param {Data["scale"]} data */
-  function show(data) {
+  #show(data) {
     const { unscaled, scaled } = data.at;
     const root = `√${data.head_dim}`;
-    status.textContent =
+    this.status.textContent =
       `head_dim ${data.head_dim}: the scores have variance ${number(unscaled.variance, 2)}, divided by ${root} it is ` +
       `${number(scaled.variance, 2)}. Averaged over many queries with 256 keys each, the ` +
       `largest weight is ${fixed(unscaled.largest_weight)} without the division, ${fixed(scaled.largest_weight)} ` +
@@ -75,25 +81,25 @@ export function scoreScaling(arithmetic, settings) {
     const largest = { "without the division": unscaled.largest_weight, [`divided by ${root}`]: scaled.largest_weight };
     /** @param {number} i */
     const explainVariance = (i) =>
-      arithmetic.open(...varianceOf(data.spread_terms[kinds[i]], data.at[kinds[i]].variance));
+      this.arithmetic.open(...varianceOf(data.spread_terms[kinds[i]], data.at[kinds[i]].variance));
     /** @param {number} i */
     const explainLargest = (i) =>
-      arithmetic.open(...meanLargest(data.spread_terms[kinds[i]], data.at[kinds[i]].largest_weight));
-    variance.replaceChildren(
+      this.arithmetic.open(...meanLargest(data.spread_terms[kinds[i]], data.at[kinds[i]].largest_weight));
+    this.variance.replaceChildren(
       bars("Variance of the scores", spread, most, { format: (value) => fixed(value, 2), explain: explainVariance }),
       bars("Largest weight of a query, on average", largest, 1, { explain: explainLargest }),
     );
-    curve.replaceChildren(weightCurve(data.curve, data.head_dim));
+    this.curve.replaceChildren(weightCurve(data.curve, data.head_dim));
     /** @param {number[]} weights */
     const keys = (weights) => weights.map((value, i) => ({ label: `key ${i}`, value }));
     /** @param {Named<"scale", SoftmaxTerms>} terms @param {number[]} weights @param {string} words */
     const explainWeight = (terms, weights, words) => (/** @type {number} */ c) =>
-      arithmetic.open(...softmaxCell({ terms: data[terms], r: 0, c, total: weights[c], title: [words] }));
+      this.arithmetic.open(...softmaxCell({ terms: data[terms], r: 0, c, total: weights[c], title: [words] }));
     const [plain, divided] = [
       "Weight of a key: its score goes into the softmax as it is",
       `Weight of a key: its score is divided by ${root} first`,
     ];
-    softmax.replaceChildren(
+    this.softmax.replaceChildren(
       bars("One query with 12 keys, without the division", keys(data.unscaled), 1, {
         explain: explainWeight("unscaled_terms", data.unscaled, plain),
       }),
@@ -109,12 +115,11 @@ export function scoreScaling(arithmetic, settings) {
       data.softmax,
       `Weight of a score that was multiplied by ${data.sharpness}`,
     );
-    fixedScores.replaceChildren(bars(`softmax of these scores × ${data.sharpness}`, shares, 1, { explain }));
+    this.fixedScores.replaceChildren(bars(`softmax of these scores × ${data.sharpness}`, shares, 1, { explain }));
   }
 
-  let started = false;
-  return {
-    elements: [
+  #makeElements() {
+    return [
       paragraph(
         "A score is a sum of ",
         code("head_dim"),
@@ -122,20 +127,21 @@ export function scoreScaling(arithmetic, settings) {
         "all the weight on one key, and then hardly anything can be learned from the others. Dividing by √head_dim ",
         "keeps the spread constant.",
       ),
-      controls(dims.element),
-      status,
-      variance,
-      curve,
-      softmax,
+      controls(this.dims.element),
+      this.status,
+      this.variance,
+      this.curve,
+      this.softmax,
       paragraph("The same effect with five fixed scores: the larger they are, the sharper their softmax."),
-      controls(sharpness.element),
-      fixedScores,
-    ],
-    start() {
-      if (!started) load();
-      started = true;
-    },
-  };
+      controls(this.sharpness.element),
+      this.fixedScores,
+    ];
+  }
+
+  start() {
+    if (!this.started) this.#load();
+    this.started = true;
+  }
 }
 
 /**

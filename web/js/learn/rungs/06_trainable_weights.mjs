@@ -4,7 +4,6 @@ import { make } from "../../lib/dom.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
 import {
-  Arithmetic,
   AXES,
   columnOf,
   dotCell,
@@ -18,6 +17,7 @@ import { formula, fraction, root, row, sub, sup } from "../../widgets/formula.mj
 import { HeatTable } from "../../widgets/heat_table.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { content } from "../content/06_trainable_weights.mjs";
+import { TableDrawing } from "../widgets/drawing.mjs";
 import { ask } from "../server.mjs";
 import { Arrows, dotInWords } from "../widgets/arrows.mjs";
 import { choice, code, controls, paragraph, rowOf } from "../widgets/elements.mjs";
@@ -25,11 +25,12 @@ import { looksMost } from "../widgets/steps.mjs";
 import { dotTolerance } from "../widgets/exercises.mjs";
 import { TwoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
-import { scoreScaling } from "./06_score_scaling.mjs";
+import { ScoreScaling } from "./06_score_scaling.mjs";
 import { divideTheScores, findTheSubject } from "./06_08_watch_learning.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
+/** @import { Stop } from "../widgets/steps.mjs" */
 /** @import { Data } from "../data.js" */
 
 const KINDS = {
@@ -99,252 +100,296 @@ export const trainableWeights = {
         .replaceAll("+ −", "− "),
     };
   },
-  build(lesson) {
-    const kind = choice({
+  build: (lesson) => new TrainableWeights(lesson),
+};
+
+/** @extends {TableDrawing<"trainable-weights">} */
+class TrainableWeights extends TableDrawing {
+  /** @param {Lesson} lesson */
+  constructor(lesson) {
+    super(lesson);
+    this.kind = choice({
       label: "matrices",
       options: KINDS,
       value: lesson.options.kind,
       change: (key) => lesson.set({ kind: key, matrices: null }),
     });
-    const back = smallButton("Reset the matrices");
-    back.addEventListener("click", () => lesson.set({ matrices: null }));
-    const about = make("p", { class: "hl-count", role: "status" });
-    const vectors = vectorsBar(lesson, "This choice changes only the words: the three matrices stay as they are.");
-    const arrows = new Arrows("Queries and keys as arrows", "thick: the query; the other colour: the key in view");
-    const stamp = new Stamp("all three matrices transferred correctly, regardless of your choices above", false, [
+    this.back = smallButton("Reset the matrices");
+    this.back.addEventListener("click", () => lesson.set({ matrices: null }));
+    this.about = make("p", { class: "hl-count", role: "status" });
+    this.vectors = vectorsBar(lesson, "This choice changes only the words: the three matrices stay as they are.");
+    this.arrows = new Arrows("Queries and keys as arrows", "thick: the query; the other colour: the key in view");
+    this.stamp = new Stamp("all three matrices transferred correctly, regardless of your choices above", false, [
       "parameters and linear layers agree",
       "parameters and linear layers differ",
     ]);
-    const arithmetic = new Arithmetic();
-    /** @type {Data["trainable-weights"]} */
-    let data;
-    /** @param {number} r @param {number} c */
-    const pair = (r, c) => looks(data.words[r], data.words[c]);
-    const x = arithmetic.table({
+    this.x = this.#xTable();
+    this.matrices = Object.fromEntries(Object.keys(ROLES).map((role) => [role, this.#makeMatrix(role)]));
+    this.roles = this.#makeRoles();
+    this.queries = this.roles[0].projected;
+    this.keys = this.roles[1].projected;
+    this.values = this.roles[2].projected;
+    this.scores = this.#scoresTable();
+    this.weights = this.#weightsTable();
+    this.context = this.#contextTable();
+    this.wide = this.#wideTable();
+    this.randoms = this.#makeRandoms();
+    this.heads = new TwoHeads(lesson, this.arithmetic, {
+      words:
+        "Two heads with random matrices, drawn like those of an untrained model: both spread their weights almost " +
+        "evenly, whatever the words are.",
+      tables: this.randoms.map(({ element }) => element),
+    });
+    this.transfer = transferWeights(lesson);
+    this.arithmetic.shown = (table, [r, c]) => {
+      if (table === this.scores || table === this.weights)
+        this.#drawArrows(...(isReaders(this.data.kind) ? [c, r] : [r, c]));
+      else if (table === this.queries || table === this.keys) this.#drawArrows(r, r);
+    };
+    this.scaling = new ScoreScaling(this.arithmetic, lesson.kept.scaling);
+    this.learning = findTheSubject(lesson.kept.subject);
+    this.division = divideTheScores(lesson.kept.division);
+    this.formula = this.#makeFormula();
+    this.parts = this.#makeParts();
+  }
+
+  /** @param {number} r @param {number} c */
+  #pair(r, c) {
+    return looks(this.data.words[r], this.data.words[c]);
+  }
+
+  #xTable() {
+    return this.arithmetic.table({
       name: "The words x",
       digits: 2,
       axes: "words × 3, as on rung 5",
-      edit: changeNumbers(lesson, () => data),
-      explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
+      edit: changeNumbers(this.lesson, () => this.data),
+      explain: (r, c) => [paragraph(`Number ${c} of `, named(this.data.words[r]), `: ${this.data.origin}.`)],
     });
-    /** @param {string} role */
-    const makeMatrix = (role) =>
-      arithmetic.table({
-        name: `W ${role}`,
-        digits: 2,
-        axes: "3 × 2",
-        edit: (r, c, value) => {
-          const matrices = { ...data.matrices, ...lesson.options.matrices };
-          const changed = matrices[role].map((/** @type {number[]} */ line) => [...line]);
-          changed[r][c] = value;
-          lesson.set({ matrices: { ...matrices, [role]: changed } });
-        },
-        explain: (r, c) => [
-          paragraph(
-            `From number ${r} of a word to number ${c} of its ${role}: `,
-            data.set.includes(role) ? "a weight of a matrix that you have changed." : ORIGINS[data.kind],
-            " Training would change it; here you can change it yourself.",
-          ),
-        ],
-      });
-    const matrices = Object.fromEntries(Object.keys(ROLES).map((role) => [role, makeMatrix(role)]));
-    const roles = /** @type {[keyof typeof ROLES, string][]} */ (Object.entries(ROLES)).map(([role, name]) => ({
+  }
+
+  /** @param {string} role */
+  #makeMatrix(role) {
+    return this.arithmetic.table({
+      name: `W ${role}`,
+      digits: 2,
+      axes: "3 × 2",
+      edit: (r, c, value) => {
+        const matrices = { ...this.data.matrices, ...this.lesson.options.matrices };
+        const changed = matrices[role].map((/** @type {number[]} */ line) => [...line]);
+        changed[r][c] = value;
+        this.lesson.set({ matrices: { ...matrices, [role]: changed } });
+      },
+      explain: (r, c) => [
+        paragraph(
+          `From number ${r} of a word to number ${c} of its ${role}: `,
+          this.data.set.includes(role) ? "a weight of a matrix that you have changed." : ORIGINS[this.data.kind],
+          " Training would change it; here you can change it yourself.",
+        ),
+      ],
+    });
+  }
+
+  #makeRoles() {
+    return /** @type {[keyof typeof ROLES, string][]} */ (Object.entries(ROLES)).map(([role, name]) => ({
       role,
-      matrix: matrices[role],
-      projected: arithmetic.table({
+      matrix: this.matrices[role],
+      projected: this.arithmetic.table({
         name,
         axes: `x · W ${role}`,
         digits: 2,
-        operands: (r, c) => [cellsOf(x, r), columnOf(matrices[role], c)],
+        operands: (r, c) => [cellsOf(this.x, r), columnOf(this.matrices[role], c)],
         explain: (r, c) => {
           const words = `, number ${c}: its vector × column ${c} of W ${role}`;
-          const title = [`The ${role} of `, named(data.words[r]), words];
-          return dotCell({ terms: data.projections[role], r, c, total: data[role][r][c], title });
+          const title = [`The ${role} of `, named(this.data.words[r]), words];
+          return dotCell({ terms: this.data.projections[role], r, c, total: this.data[role][r][c], title });
         },
       }),
     }));
-    const [queries, keys, values] = roles.map(({ projected }) => projected);
-    const scores = arithmetic.table({
+  }
+
+  #scoresTable() {
+    return this.arithmetic.table({
       name: "Attention scores",
       digits: 2,
       axes: AXES,
       explain: (r, c) =>
-        dotCell({ terms: data.score_terms, r, c, total: data.scores[r][c], title: ["Score: ", ...pair(r, c)] }),
+        dotCell({
+          terms: this.data.score_terms,
+          r,
+          c,
+          total: this.data.scores[r][c],
+          title: ["Score: ", ...this.#pair(r, c)],
+        }),
       operands: (r, c) => {
-        const [first, second] = isReaders(data.kind) ? [keys, queries] : [queries, keys];
+        const [first, second] = isReaders(this.data.kind) ? [this.keys, this.queries] : [this.queries, this.keys];
         return [cellsOf(first, r), cellsOf(second, c)];
       },
     });
-    const weights = arithmetic.table({
+  }
+
+  #weightsTable() {
+    return this.arithmetic.table({
       name: "Attention weights",
       digits: 2,
       axes: "softmax",
       sums: true,
-      operands: (r) => [cellsOf(scores, r)],
+      operands: (r) => [cellsOf(this.scores, r)],
       explain: (r, c) => {
         const product =
-          `The score ${number(data.scores[r][c])} × ${number(data.scale)} ` + `(which is 1 / ${rootOf(data.kind)})`;
-        const title = ["Weight: ", ...pair(r, c)];
-        const share = softmaxCell({ terms: data.weight_terms, r, c, total: data.weights[r][c], title });
+          `The score ${number(this.data.scores[r][c])} × ${number(this.data.scale)} ` +
+          `(which is 1 / ${rootOf(this.data.kind)})`;
+        const title = ["Weight: ", ...this.#pair(r, c)];
+        const share = softmaxCell({ terms: this.data.weight_terms, r, c, total: this.data.weights[r][c], title });
         return [paragraph(`${product} goes into the softmax.`), ...share];
       },
     });
-    const context = arithmetic.table({
+  }
+
+  #contextTable() {
+    return this.arithmetic.table({
       name: "Context vectors",
       digits: 2,
       axes: "weights · values",
       explain: (r, c) => {
         const words = `, number ${c}: each attention weight × number ${c} of the value`;
-        const title = ["Context of ", named(data.words[r]), words];
-        return dotCell({ terms: data.context_terms, r, c, total: data.context[r][c], title });
+        const title = ["Context of ", named(this.data.words[r]), words];
+        return dotCell({ terms: this.data.context_terms, r, c, total: this.data.context[r][c], title });
       },
-      operands: (r, c) => [cellsOf(weights, r), columnOf(values, c)],
+      operands: (r, c) => [cellsOf(this.weights, r), columnOf(this.values, c)],
     });
-    const wide = arithmetic.table({
+  }
+
+  #wideTable() {
+    return this.arithmetic.table({
       name: "The reader’s weights with 256 numbers in a query",
       axes: "the same code, with the dimension that its scale fits",
       explain: (r, c) => {
-        const title = ["Weight: ", ...pair(r, c), ", of a score of 256 products, × 1 / √256"];
-        if (!data.wide || !data.wide_terms) return [];
-        return softmaxCell({ terms: data.wide_terms, r, c, total: data.wide[r][c], title });
+        const title = ["Weight: ", ...this.#pair(r, c), ", of a score of 256 products, × 1 / √256"];
+        if (!this.data.wide || !this.data.wide_terms) return [];
+        return softmaxCell({ terms: this.data.wide_terms, r, c, total: this.data.wide[r][c], title });
       },
     });
-    const randoms = [0, 1].map((side) =>
-      arithmetic.table({
+  }
+
+  #makeRandoms() {
+    return [0, 1].map((side) =>
+      this.arithmetic.table({
         name: `Random head ${side}`,
         axes: `${KINDS[RANDOM[side]]}; ${AXES}`,
         sums: true,
-        explain: (r, c) => weightOfHead(data.words, data.random[side], [r, c], `random head ${side}`),
+        explain: (r, c) => weightOfHead(this.data.words, this.data.random[side], [r, c], `random head ${side}`),
       }),
     );
-    const heads = new TwoHeads(lesson, arithmetic, {
-      words:
-        "Two heads with random matrices, drawn like those of an untrained model: both spread their weights almost " +
-        "evenly, whatever the words are.",
-      tables: randoms.map(({ element }) => element),
+  }
+
+  /** @param {...number} place of the query and the key */
+  #drawArrows(...[r, c]) {
+    const { words, query, key } = this.data;
+    const all = words.map((/** @type {string} */ word, /** @type {number} */ i) => {
+      return { name: `k ${word}`, values: key[i], css: i === c ? "hl-other" : "" };
     });
-    const transfer = transferWeights(lesson);
-    arithmetic.shown = (table, [r, c]) => {
-      if (table === scores || table === weights) drawArrows(...(isReaders(data.kind) ? [c, r] : [r, c]));
-      else if (table === queries || table === keys) drawArrows(r, r);
-    };
-    /** @param {...number} place of the query and the key */
-    function drawArrows(...[r, c]) {
-      const { words, query, key } = data;
-      const all = words.map((/** @type {string} */ word, /** @type {number} */ i) => {
-        return { name: `k ${word}`, values: key[i], css: i === c ? "hl-other" : "" };
-      });
-      arrows.show([...all, { name: `q ${words[r]}`, values: query[r] }]);
-      arrows.focus(`q ${words[r]}`, dotInWords(`q ${words[r]}`, query[r], `k ${words[c]}`, key[c]));
-    }
-    const scaling = scoreScaling(arithmetic, lesson.kept.scaling);
-    const [learning, division] = [findTheSubject(lesson.kept.subject), divideTheScores(lesson.kept.division)];
+    this.arrows.show([...all, { name: `q ${words[r]}`, values: query[r] }]);
+    this.arrows.focus(`q ${words[r]}`, dotInWords(`q ${words[r]}`, query[r], `k ${words[c]}`, key[c]));
+  }
+
+  #makeFormula() {
+    return formula(
+      ["Q", "=", "x", sub("W", "query"), ", ", "K", "=", "x", sub("W", "key"), ", ", "V", "=", "x", sub("W", "value")],
+      ["Z", "=", "softmax", "(", fraction(row("Q", sup("K", "T")), root("head_dim")), ")", "V"],
+    );
+  }
+
+  #makeParts() {
     return {
-      formula: formula(
-        [
-          "Q",
-          "=",
-          "x",
-          sub("W", "query"),
-          ", ",
-          "K",
-          "=",
-          "x",
-          sub("W", "key"),
-          ", ",
-          "V",
-          "=",
-          "x",
-          sub("W", "value"),
-        ],
-        ["Z", "=", "softmax", "(", fraction(row("Q", sup("K", "T")), root("head_dim")), ")", "V"],
-      ),
-      parts: {
-        learning: learning.picture,
-        learningButtons: learning.buttons,
-        learningStatus: learning.status,
-        division: division.picture,
-        divisionButtons: division.buttons,
-        divisionStatus: division.status,
-        x: x.element,
-        projections: roles.map(({ matrix, projected }) => make("section", {}, matrix.element, projected.element)),
-        scores: scores.element,
-        weights: weights.element,
-        context: context.element,
-        arrows: arrows.element,
-        vectors: vectors.element,
-        kind: kind.element,
-        back,
-        about,
-        wide: wide.element,
-        heads: heads.elements,
-        transfer: transfer.elements,
-        stamp: stamp.element,
-        scaling: scaling.elements,
-      },
-      explanation: arithmetic.element,
-      leave() {
-        learning.stop();
-        division.stop();
-      },
-      update(found) {
-        data = found;
-        kind.show(data.kind);
-        about.textContent = ABOUT[data.kind];
-        back.hidden = !data.set.length;
-        vectors.update(data);
-        transfer.load();
-        const rows = data.words;
-        const columns = ["0", "1"];
-        x.show({ rows, columns: ["0", "1", "2"], values: data.x });
-        wide.element.hidden = !data.wide;
-        if (data.wide) wide.show({ rows, columns: rows, values: data.wide });
-        for (const { role, matrix, projected } of roles) {
-          matrix.show({ rows: ["0", "1", "2"], columns, values: data.matrices[role] });
-          projected.show({ rows, columns, values: data[role] });
-        }
-        scores.show({ rows, columns: rows, values: data.scores });
-        weights.axes.textContent = `softmax of score / ${rootOf(data.kind)}`;
-        weights.show({ rows, columns: rows, values: data.weights });
-        context.show({ rows, columns, values: data.context });
-        stamp.show(data.error);
-        arithmetic.update(scores, [1, 1]);
-        randoms.forEach((table, i) => table.show({ rows, columns: rows, values: data.random[i].weights }));
-        heads.update(data.trained);
-        scaling.start();
-      },
-      play() {
-        const [q, k] = looksMost(data.weights);
-        const [query, key] = [data.words[q], data.words[k]];
-        const weight = fixed(data.weights[q][k], 2);
-        const swaps = isReaders(data.kind);
-        const role = swaps ? "key" : "query";
-        return [
-          { at: [x, q, 0], words: `“${query}” comes with the number ${fixed(data.x[q][0], 2)}.` },
-          { at: [matrices[role], 0, 0], words: `A weight of W ${role}, which training would change, multiplies it.` },
-          {
-            at: [swaps ? keys : queries, q, 0],
-            words: `With two more products: number 0 of the ${role} of “${query}”.`,
-          },
-          {
-            at: [scores, q, k],
-            words: swaps
-              ? `Its key times the query of “${key}”: the reader’s code has swapped the two.`
-              : `Query times key: how well “${key}” matches what “${query}” looks for.`,
-          },
-          {
-            at: [weights, q, k],
-            words: `Divided by ${rootOf(data.kind)}, then softmax: “${key}” gets the weight ${weight}.`,
-          },
-          {
-            at: [context, q, 0],
-            words: `${weight} × the value of “${key}”, and the same for all words: number 0 of what “${query}” found.`,
-          },
-        ];
-      },
+      learning: this.learning.picture,
+      learningButtons: this.learning.buttons,
+      learningStatus: this.learning.status,
+      division: this.division.picture,
+      divisionButtons: this.division.buttons,
+      divisionStatus: this.division.status,
+      x: this.x.element,
+      projections: this.roles.map(({ matrix, projected }) => make("section", {}, matrix.element, projected.element)),
+      scores: this.scores.element,
+      weights: this.weights.element,
+      context: this.context.element,
+      arrows: this.arrows.element,
+      vectors: this.vectors.element,
+      kind: this.kind.element,
+      back: this.back,
+      about: this.about,
+      wide: this.wide.element,
+      heads: this.heads.elements,
+      transfer: this.transfer.elements,
+      stamp: this.stamp.element,
+      scaling: this.scaling.elements,
     };
-  },
-};
+  }
+
+  leave() {
+    this.learning.stop();
+    this.division.stop();
+  }
+
+  /** @param {Data["trainable-weights"]} found */
+  update(found) {
+    this.data = found;
+    this.kind.show(found.kind);
+    this.about.textContent = ABOUT[found.kind];
+    this.back.hidden = !found.set.length;
+    this.vectors.update(found);
+    this.transfer.load();
+    const rows = found.words;
+    const columns = ["0", "1"];
+    this.x.show({ rows, columns: ["0", "1", "2"], values: found.x });
+    this.wide.element.hidden = !found.wide;
+    if (found.wide) this.wide.show({ rows, columns: rows, values: found.wide });
+    for (const { role, matrix, projected } of this.roles) {
+      matrix.show({ rows: ["0", "1", "2"], columns, values: found.matrices[role] });
+      projected.show({ rows, columns, values: found[role] });
+    }
+    this.scores.show({ rows, columns: rows, values: found.scores });
+    this.weights.axes.textContent = `softmax of score / ${rootOf(found.kind)}`;
+    this.weights.show({ rows, columns: rows, values: found.weights });
+    this.context.show({ rows, columns, values: found.context });
+    this.stamp.show(found.error);
+    this.arithmetic.update(this.scores, [1, 1]);
+    this.randoms.forEach((table, i) => table.show({ rows, columns: rows, values: found.random[i].weights }));
+    this.heads.update(found.trained);
+    this.scaling.start();
+  }
+
+  /** @returns {Stop[]} */
+  play() {
+    const [q, k] = looksMost(this.data.weights);
+    const [query, key] = [this.data.words[q], this.data.words[k]];
+    const weight = fixed(this.data.weights[q][k], 2);
+    const swaps = isReaders(this.data.kind);
+    const role = swaps ? "key" : "query";
+    return [
+      { at: [this.x, q, 0], words: `“${query}” comes with the number ${fixed(this.data.x[q][0], 2)}.` },
+      { at: [this.matrices[role], 0, 0], words: `A weight of W ${role}, which training would change, multiplies it.` },
+      {
+        at: [swaps ? this.keys : this.queries, q, 0],
+        words: `With two more products: number 0 of the ${role} of “${query}”.`,
+      },
+      {
+        at: [this.scores, q, k],
+        words: swaps
+          ? `Its key times the query of “${key}”: the reader’s code has swapped the two.`
+          : `Query times key: how well “${key}” matches what “${query}” looks for.`,
+      },
+      {
+        at: [this.weights, q, k],
+        words: `Divided by ${rootOf(this.data.kind)}, then softmax: “${key}” gets the weight ${weight}.`,
+      },
+      {
+        at: [this.context, q, 0],
+        words: `${weight} × the value of “${key}”, and the same for all words: number 0 of what “${query}” found.`,
+      },
+    ];
+  }
+}
 
 // Exercise 1 of the chapter, on rung 6: copy weights of linear layers into parameters until both outputs agree.
 

@@ -3,7 +3,6 @@
 import { make } from "../../lib/dom.mjs";
 import { fixed, number, significant } from "../../lib/numbers.mjs";
 import {
-  Arithmetic,
   columnOf,
   dotCell,
   dotProduct,
@@ -16,11 +15,13 @@ import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { shortWord } from "../../widgets/heat_table.mjs";
 import { content } from "../content/09_rest_of_a_block.mjs";
+import { TableDrawing } from "../widgets/drawing.mjs";
 import { bars, chart } from "../widgets/chart.mjs";
 import { slider, paragraph } from "../widgets/elements.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
-/** @import { Rung } from "../rung.js" */
+/** @import { Lesson, Rung } from "../rung.js" */
+/** @import { Stop } from "../widgets/steps.mjs" */
 /** @import { Data, Named } from "../data.js" */
 /** @typedef {Named<"block", number[][]>} Matrix */
 /** @import { Part } from "../widgets/diagram.mjs" */
@@ -53,270 +54,336 @@ export const restOfABlock = {
       why: `(${significant(scaled[0][0])} − ${significant(mean[0])}) / √(${significant(variance[0])} + ${eps}).`,
     };
   },
-  build(lesson) {
-    const arithmetic = new Arithmetic();
-    const vectors = vectorsBar(
+  build: (lesson) => new RestOfABlock(lesson),
+};
+
+/** @extends {TableDrawing<"block">} */
+class RestOfABlock extends TableDrawing {
+  /** @param {Lesson} lesson */
+  constructor(lesson) {
+    super(lesson);
+    this.vectors = vectorsBar(
       lesson,
       "This choice changes only the words: the matrices of the block stay as they are.",
     );
-    const whole = new Stamp("the steps above, and the Block that the GPT runs, with the same weights");
-    const joined = new Stamp("the MLP’s two layers without GELU, and one layer with the product of their matrices");
-    const [curve, ladder, said, epsilon] = [make("div"), make("div"), paragraph(), make("span")];
-    /** @type {Data["block"]} */
-    let data;
-    const scale = slider({
+    this.whole = new Stamp("the steps above, and the Block that the GPT runs, with the same weights");
+    this.joined = new Stamp("the MLP’s two layers without GELU, and one layer with the product of their matrices");
+    this.curve = make("div");
+    this.ladder = make("div");
+    this.said = paragraph();
+    this.epsilon = make("span");
+    this.scale = slider({
       label: "x ×",
       values: SCALES,
       value: lesson.options.scale,
       change: (value) => lesson.set({ scale: value }),
     });
-    /** @param {number} r @param {string} [words] */
-    const of = (r, words = "") => [named(data.words[r]), words];
-    const x = arithmetic.table({
-      name: "The words x",
-      digits: 2,
-      axes: "words × 3",
-      edit: changeNumbers(lesson, () => data),
-      explain: (r, c) => [paragraph(`Number ${c} of `, ...of(r), `: ${data.origin}.`)],
-    });
-    const scaled = arithmetic.table({
-      name: "x × the slider",
-      digits: 2,
-      axes: "the stream",
-      explain: (r, c) => [paragraph(`${number(data.x[r][c])} × ${number(data.scale)} = ${fixed(data.scaled[r][c])}`)],
-      operands: (r, c) => [[[x, r, c]]],
-    });
-    /**
-     * @param {string} name
-     * @param {Matrix} values
-     * @param {object} from
-     * @param {Matrix} from.read
-     * @param {Named<"block", number[]>} from.mean
-     * @param {Named<"block", number[]>} from.variance
-     * @param {() => HeatTable} from.table
-     */
-    const normTable = (name, values, { read, mean, variance, table }) =>
-      arithmetic.table({
-        name,
-        axes: "mean 0, variance 1",
-        digits: 2,
-        explain: (r, c) => [
-          paragraph("Layer norm of ", ...of(r, `, number ${c}: (number − mean) / √(variance + ε)`)),
-          paragraph(
-            `(${significant(data[read][r][c])} − ${significant(data[mean][r])}) / ` +
-              `√(${significant(data[variance][r])} + ${data.eps}) `,
-            result(fixed(data[values][r][c])),
-          ),
-          paragraph("Its weight is still 1 and its bias 0: training will change both."),
-        ],
-        operands: (r) => [cellsOf(table(), r)],
-      });
-    const normed = normTable("Layer norm", "normed", {
+    this.x = this.#xTable();
+    this.scaled = this.#scaledTable();
+    this.normed = this.#normTable("Layer norm", "normed", {
       read: "scaled",
       mean: "mean",
       variance: "variance",
-      table: () => scaled,
+      table: () => this.scaled,
     });
-    const weights = arithmetic.table({
+    this.weights = this.#weightsTable();
+    this.attended = this.#attendedTable();
+    this.residMid = this.#sumTable("x + attention", "resid_mid", ["scaled", "attended", this.scaled, this.attended]);
+    this.mlpInput = this.#normTable("Layer norm again", "mlp_input", {
+      read: "resid_mid",
+      mean: "resid_mid_mean",
+      variance: "resid_mid_variance",
+      table: () => this.residMid,
+    });
+    this.inside = 0; // the word whose hidden numbers are shown
+    this.hidden = this.#hiddenTable();
+    this.mlpOutput = this.#mlpOutputTable();
+    this.after = this.#sumTable("… + MLP", "after", ["resid_mid", "mlp_output", this.residMid, this.mlpOutput]);
+    this.places = this.#makePlaces();
+    this.stopFollowing = lesson.diagram.follow(
+      lesson.rung,
+      this.places.map(([part, tables]) => [part, tables[0].element]),
+    );
+    this.arithmetic.shown = (table, [r]) => {
+      if (table !== this.hidden && r !== this.inside) this.#lookInside(r);
+      const part = this.places.find(([, tables]) => tables.includes(table));
+      if (part) lesson.diagram.mark(part[0]);
+    };
+    this.formula = this.#makeFormula();
+    this.parts = this.#makeParts();
+  }
+
+  /** @param {number} r @param {string} [words] */
+  #of(r, words = "") {
+    return [named(this.data.words[r]), words];
+  }
+
+  #xTable() {
+    return this.arithmetic.table({
+      name: "The words x",
+      digits: 2,
+      axes: "words × 3",
+      edit: changeNumbers(this.lesson, () => this.data),
+      explain: (r, c) => [paragraph(`Number ${c} of `, ...this.#of(r), `: ${this.data.origin}.`)],
+    });
+  }
+
+  #scaledTable() {
+    return this.arithmetic.table({
+      name: "x × the slider",
+      digits: 2,
+      axes: "the stream",
+      explain: (r, c) => [
+        paragraph(`${number(this.data.x[r][c])} × ${number(this.data.scale)} = ${fixed(this.data.scaled[r][c])}`),
+      ],
+      operands: (r, c) => [[[this.x, r, c]]],
+    });
+  }
+
+  /**
+   * @param {string} name
+   * @param {Matrix} values
+   * @param {object} from
+   * @param {Matrix} from.read
+   * @param {Named<"block", number[]>} from.mean
+   * @param {Named<"block", number[]>} from.variance
+   * @param {() => HeatTable} from.table
+   */
+  #normTable(name, values, { read, mean, variance, table }) {
+    return this.arithmetic.table({
+      name,
+      axes: "mean 0, variance 1",
+      digits: 2,
+      explain: (r, c) => [
+        paragraph("Layer norm of ", ...this.#of(r, `, number ${c}: (number − mean) / √(variance + ε)`)),
+        paragraph(
+          `(${significant(this.data[read][r][c])} − ${significant(this.data[mean][r])}) / ` +
+            `√(${significant(this.data[variance][r])} + ${this.data.eps}) `,
+          result(fixed(this.data[values][r][c])),
+        ),
+        paragraph("Its weight is still 1 and its bias 0: training will change both."),
+      ],
+      operands: (r) => [cellsOf(table(), r)],
+    });
+  }
+
+  #weightsTable() {
+    return this.arithmetic.table({
       name: "Attention weights, head 0",
       digits: 2,
       axes: "of 3 heads with 1 number each",
       sums: true,
       explain: (r, c) => {
-        if (c > r) return [paragraph(...of(c, " comes later: it is masked, and has the weight 0."))];
-        const [query, key] = [data.queries[r][0], data.keys[c][0]];
+        if (c > r) return [paragraph(...this.#of(c, " comes later: it is masked, and has the weight 0."))];
+        const [query, key] = [this.data.queries[r][0], this.data.keys[c][0]];
         const score = ` = ${fixed(query)} × ${fixed(key)} = ${fixed(query * key)}, and √head_dim is 1.`;
-        const title = [...of(r, " looks at "), ...of(c, ": its score is query × key"), score];
-        return softmaxCell({ terms: data.weight_terms, r, c, total: data.weights[0][r][c], title });
+        const title = [...this.#of(r, " looks at "), ...this.#of(c, ": its score is query × key"), score];
+        return softmaxCell({ terms: this.data.weight_terms, r, c, total: this.data.weights[0][r][c], title });
       },
-      operands: (r, c) => [cellsOf(normed, r), cellsOf(normed, c)],
+      operands: (r, c) => [cellsOf(this.normed, r), cellsOf(this.normed, c)],
     });
-    const attended = arithmetic.table({
+  }
+
+  #attendedTable() {
+    return this.arithmetic.table({
       name: "What attention adds",
       digits: 2,
       axes: "all heads",
       explain: (r, c) => {
-        const title = ["Attention’s output for ", ...of(r, `, number ${c}`)];
-        const bias = data.attended_bias[c];
-        return dotCell({ terms: data.attended_terms, r, c, total: data.attended[r][c], title, bias });
+        const title = ["Attention’s output for ", ...this.#of(r, `, number ${c}`)];
+        const bias = this.data.attended_bias[c];
+        return dotCell({ terms: this.data.attended_terms, r, c, total: this.data.attended[r][c], title, bias });
       },
     });
-    /**
-     * @param {string} name
-     * @param {Matrix} values
-     * @param {[Matrix, Matrix, HeatTable, HeatTable]} from
-     */
-    const sumTable = (name, values, [before, added, first, second]) =>
-      arithmetic.table({
-        name,
-        axes: "the stream",
-        digits: 2,
-        explain: (r, c) =>
-          dotProduct({
-            title: ["Number ", String(c), " of ", ...of(r, ": the stream, and what is added to it")],
-            names: ["stream", "added"],
-            products: [data[before][r][c], data[added][r][c]],
-            total: data[values][r][c],
-          }),
-        operands: (r, c) => [[[first, r, c]], [[second, r, c]]],
-      });
-    const residMid = sumTable("x + attention", "resid_mid", ["scaled", "attended", scaled, attended]);
-    const mlpInput = normTable("Layer norm again", "mlp_input", {
-      read: "resid_mid",
-      mean: "resid_mid_mean",
-      variance: "resid_mid_variance",
-      table: () => residMid,
+  }
+
+  /**
+   * @param {string} name
+   * @param {Matrix} values
+   * @param {[Matrix, Matrix, HeatTable, HeatTable]} from
+   */
+  #sumTable(name, values, [before, added, first, second]) {
+    return this.arithmetic.table({
+      name,
+      axes: "the stream",
+      digits: 2,
+      explain: (r, c) =>
+        dotProduct({
+          title: ["Number ", String(c), " of ", ...this.#of(r, ": the stream, and what is added to it")],
+          names: ["stream", "added"],
+          products: [this.data[before][r][c], this.data[added][r][c]],
+          total: this.data[values][r][c],
+        }),
+      operands: (r, c) => [[[first, r, c]], [[second, r, c]]],
     });
-    let inside = 0; // the word whose hidden numbers are shown
-    const hidden = arithmetic.table({
+  }
+
+  /** @returns {HeatTable} */
+  #hiddenTable() {
+    return this.arithmetic.table({
       name: "Hidden numbers",
       digits: 2,
-      explain(i, c) {
-        const [h, a] = [data.hidden[inside][i], data.activated[inside][i]];
+      explain: (i, c) => {
+        const [h, a] = [this.data.hidden[this.inside][i], this.data.activated[this.inside][i]];
         if (c) {
           return [
-            paragraph("GELU of hidden number ", String(i), " of ", ...of(inside, ":")),
+            paragraph("GELU of hidden number ", String(i), " of ", ...this.#of(this.inside, ":")),
             paragraph(`½ · h · (1 + tanh(√(2/π) · (h + 0.044715 h³))) with h = ${fixed(h)} `, result(fixed(a))),
           ];
         }
-        const title = ["Hidden number ", String(i), " of ", ...of(inside)];
-        return dotCell({ terms: data.hidden_terms, r: inside, c: i, total: h, title, bias: data.hidden_bias[i] });
+        const title = ["Hidden number ", String(i), " of ", ...this.#of(this.inside)];
+        return dotCell({
+          terms: this.data.hidden_terms,
+          r: this.inside,
+          c: i,
+          total: h,
+          title,
+          bias: this.data.hidden_bias[i],
+        });
       },
-      operands: (i, c) => (c ? [[[hidden, i, 0]]] : [cellsOf(mlpInput, inside)]),
+      operands: (i, c) => (c ? [[[this.hidden, i, 0]]] : [cellsOf(this.mlpInput, this.inside)]),
     });
-    /** Show the hidden numbers of a word. @param {number} r */
-    function lookInside(r) {
-      inside = r;
-      // Always two lines, so that no table moves while the pointer is on it.
-      hidden.axes.replaceChildren(make("br"), `of “${shortWord(data.words[r])}”`);
-      const values = data.hidden[r].map((h, i) => [h, data.activated[r][i]]);
-      hidden.show({ rows: values.map((_, i) => String(i)), columns: ["before", "after GELU"], values });
-    }
-    const mlpOutput = arithmetic.table({
+  }
+
+  /** Show the hidden numbers of a word. @param {number} r */
+  #lookInside(r) {
+    this.inside = r;
+    // Always two lines, so that no table moves while the pointer is on it.
+    this.hidden.axes.replaceChildren(make("br"), `of “${shortWord(this.data.words[r])}”`);
+    const values = this.data.hidden[r].map((h, i) => [h, this.data.activated[r][i]]);
+    this.hidden.show({ rows: values.map((_, i) => String(i)), columns: ["before", "after GELU"], values });
+  }
+
+  #mlpOutputTable() {
+    return this.arithmetic.table({
       name: "What the MLP adds",
       digits: 2,
       axes: "12 → 3",
       explain: (r, c) => {
-        const title = ["The MLP’s output for ", ...of(r, `, number ${c}`)];
-        const bias = data.mlp_output_bias[c];
-        return dotCell({ terms: data.mlp_output_terms, r, c, total: data.mlp_output[r][c], title, bias });
+        const title = ["The MLP’s output for ", ...this.#of(r, `, number ${c}`)];
+        const bias = this.data.mlp_output_bias[c];
+        return dotCell({ terms: this.data.mlp_output_terms, r, c, total: this.data.mlp_output[r][c], title, bias });
       },
-      operands: () => [columnOf(hidden, 1)],
+      operands: () => [columnOf(this.hidden, 1)],
     });
-    const after = sumTable("… + MLP", "after", ["resid_mid", "mlp_output", residMid, mlpOutput]);
-    /** @type {[Part, HeatTable[]][]} */
-    const parts = [
-      ["norm", [x, scaled, normed]],
-      ["attention", [weights, attended]],
-      ["add", [residMid]],
-      ["norm_again", [mlpInput]],
-      ["mlp", [mlpOutput, hidden]],
-      ["add_again", [after]],
+  }
+
+  /** @returns {[Part, HeatTable[]][]} */
+  #makePlaces() {
+    return [
+      ["norm", [this.x, this.scaled, this.normed]],
+      ["attention", [this.weights, this.attended]],
+      ["add", [this.residMid]],
+      ["norm_again", [this.mlpInput]],
+      ["mlp", [this.mlpOutput, this.hidden]],
+      ["add_again", [this.after]],
     ];
-    const stopFollowing = lesson.diagram.follow(
-      lesson.rung,
-      parts.map(([part, tables]) => [part, tables[0].element]),
+  }
+
+  #makeFormula() {
+    return formula(
+      ["LayerNorm", "(", "x", ")", "=", fraction(row("x", "−", "mean"), root("variance", "+", "ε")), "· weight + bias"],
+      ["x", "→", "x", "+", "Attention", "(", "LayerNorm", "(", "x", ")", ")"],
+      ["x", "→", "x", "+", "MLP", "(", "LayerNorm", "(", "x", ")", ")"],
+      [
+        "MLP",
+        "(",
+        "y",
+        ")",
+        "=",
+        "GELU",
+        "(",
+        "y",
+        sub("W", "1"),
+        "+",
+        sub("b", "1"),
+        ")",
+        sub("W", "2"),
+        "+",
+        sub("b", "2"),
+      ],
     );
-    arithmetic.shown = (table, [r]) => {
-      if (table !== hidden && r !== inside) lookInside(r);
-      const part = parts.find(([, tables]) => tables.includes(table));
-      if (part) lesson.diagram.mark(part[0]);
-    };
+  }
+
+  #makeParts() {
     return {
-      formula: formula(
-        [
-          "LayerNorm",
-          "(",
-          "x",
-          ")",
-          "=",
-          fraction(row("x", "−", "mean"), root("variance", "+", "ε")),
-          "· weight + bias",
-        ],
-        ["x", "→", "x", "+", "Attention", "(", "LayerNorm", "(", "x", ")", ")"],
-        ["x", "→", "x", "+", "MLP", "(", "LayerNorm", "(", "x", ")", ")"],
-        [
-          "MLP",
-          "(",
-          "y",
-          ")",
-          "=",
-          "GELU",
-          "(",
-          "y",
-          sub("W", "1"),
-          "+",
-          sub("b", "1"),
-          ")",
-          sub("W", "2"),
-          "+",
-          sub("b", "2"),
-        ],
-      ),
-      parts: {
-        epsilon,
-        scale: scale.element,
-        x: x.element,
-        scaled: scaled.element,
-        normed: normed.element,
-        weights: weights.element,
-        attended: attended.element,
-        residMid: residMid.element,
-        mlpInput: mlpInput.element,
-        hidden: hidden.element,
-        mlpOutput: mlpOutput.element,
-        after: after.element,
-        ladder,
-        vectors: vectors.element,
-        whole: whole.element,
-        said,
-        joined: joined.element,
-        curve,
-      },
-      explanation: arithmetic.element,
-      update(found) {
-        data = found;
-        const [rows, columns] = [data.words, ["0", "1", "2"]];
-        vectors.update(data);
-        x.show({ rows, columns, values: data.x });
-        weights.show({ rows, columns: rows, values: data.weights[0] });
-        const secondHalf = { resid_mid: residMid, mlp_input: mlpInput, mlp_output: mlpOutput };
-        const tables = { scaled, normed, attended, ...secondHalf, after };
-        for (const [name, table] of /** @type {[Matrix, HeatTable][]} */ (Object.entries(tables))) {
-          table.show({ rows, columns, values: data[name] });
-        }
-        lookInside(Math.min(inside, rows.length - 1));
-        epsilon.textContent = effectOfEpsilon(data);
-        whole.show(data.error);
-        joined.show(data.joined_error);
-        ladder.replaceChildren(lossLadder(data.ladder, lesson));
-        said.textContent = howTheyWereTrained(data.ladder);
-        curve.replaceChildren(activations(data.curve));
-        arithmetic.update(normed, [1, 0]);
-      },
-      play() {
-        const r = data.words.length - 1;
-        /** @param {Matrix} values */
-        const at = (values) => fixed(data[values][r][0], 2);
-        return [
-          { at: [x, r, 0], words: `“${data.words[r]}” enters the block with the number ${at("x")}.` },
-          { at: [scaled, r, 0], words: `Times the slider, ${number(data.scale)}: it is now in the residual stream.` },
-          { at: [normed, r, 0], words: "Attention reads a copy: minus the mean, divided by the standard deviation." },
-          { at: [attended, r, 0], words: "With what it looks at in the other words, attention computes this." },
-          { at: [residMid, r, 0], words: `It is added to the stream: ${at("scaled")} + ${at("attended")}.` },
-          { at: [mlpInput, r, 0], words: "The MLP reads a copy too, normalised again." },
-          { at: [hidden, 0, 1], words: "Its first layer makes twelve, and GELU raises the negative ones." },
-          { at: [mlpOutput, r, 0], words: `From “${data.words[r]}” alone, the MLP computes this.` },
-          {
-            at: [after, r, 0],
-            words: `Added again, ${at("resid_mid")} + ${at("mlp_output")}: the next block reads it.`,
-          },
-        ];
-      },
-      leave: stopFollowing,
+      epsilon: this.epsilon,
+      scale: this.scale.element,
+      x: this.x.element,
+      scaled: this.scaled.element,
+      normed: this.normed.element,
+      weights: this.weights.element,
+      attended: this.attended.element,
+      residMid: this.residMid.element,
+      mlpInput: this.mlpInput.element,
+      hidden: this.hidden.element,
+      mlpOutput: this.mlpOutput.element,
+      after: this.after.element,
+      ladder: this.ladder,
+      vectors: this.vectors.element,
+      whole: this.whole.element,
+      said: this.said,
+      joined: this.joined.element,
+      curve: this.curve,
     };
-  },
-};
+  }
+
+  /** @param {Data["block"]} found */
+  update(found) {
+    this.data = found;
+    const [rows, columns] = [found.words, ["0", "1", "2"]];
+    this.vectors.update(found);
+    this.x.show({ rows, columns, values: found.x });
+    this.weights.show({ rows, columns: rows, values: found.weights[0] });
+    const secondHalf = { resid_mid: this.residMid, mlp_input: this.mlpInput, mlp_output: this.mlpOutput };
+    const tables = {
+      scaled: this.scaled,
+      normed: this.normed,
+      attended: this.attended,
+      ...secondHalf,
+      after: this.after,
+    };
+    for (const [name, table] of /** @type {[Matrix, HeatTable][]} */ (Object.entries(tables))) {
+      table.show({ rows, columns, values: found[name] });
+    }
+    this.#lookInside(Math.min(this.inside, rows.length - 1));
+    this.epsilon.textContent = effectOfEpsilon(found);
+    this.whole.show(found.error);
+    this.joined.show(found.joined_error);
+    this.ladder.replaceChildren(lossLadder(found.ladder, this.lesson));
+    this.said.textContent = howTheyWereTrained(found.ladder);
+    this.curve.replaceChildren(activations(found.curve));
+    this.arithmetic.update(this.normed, [1, 0]);
+  }
+
+  /** @returns {Stop[]} */
+  play() {
+    const r = this.data.words.length - 1;
+    /** @param {Matrix} values */
+    const at = (values) => fixed(this.data[values][r][0], 2);
+    return [
+      { at: [this.x, r, 0], words: `“${this.data.words[r]}” enters the block with the number ${at("x")}.` },
+      {
+        at: [this.scaled, r, 0],
+        words: `Times the slider, ${number(this.data.scale)}: it is now in the residual stream.`,
+      },
+      { at: [this.normed, r, 0], words: "Attention reads a copy: minus the mean, divided by the standard deviation." },
+      { at: [this.attended, r, 0], words: "With what it looks at in the other words, attention computes this." },
+      { at: [this.residMid, r, 0], words: `It is added to the stream: ${at("scaled")} + ${at("attended")}.` },
+      { at: [this.mlpInput, r, 0], words: "The MLP reads a copy too, normalised again." },
+      { at: [this.hidden, 0, 1], words: "Its first layer makes twelve, and GELU raises the negative ones." },
+      { at: [this.mlpOutput, r, 0], words: `From “${this.data.words[r]}” alone, the MLP computes this.` },
+      {
+        at: [this.after, r, 0],
+        words: `Added again, ${at("resid_mid")} + ${at("mlp_output")}: the next block reads it.`,
+      },
+    ];
+  }
+
+  leave() {
+    this.stopFollowing();
+  }
+}
 
 /** How much smaller ε makes the word with the smallest variance. @param {Data["block"]} data */
 function effectOfEpsilon({ variance, eps }) {

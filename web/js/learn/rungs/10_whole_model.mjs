@@ -2,12 +2,13 @@
 
 import { make } from "../../lib/dom.mjs";
 import { makeLink } from "../../lib/link.mjs";
-import { exact, fixed, number } from "../../lib/numbers.mjs";
+import { fixed, number } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
 import { formula, sub, sup } from "../../widgets/formula.mjs";
 import { HeatTable } from "../../widgets/heat_table.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { content } from "../content/10_whole_model.mjs";
+import { Drawing } from "../widgets/drawing.mjs";
 import { bars } from "../widgets/chart.mjs";
 import { defined, heading, paragraph } from "../widgets/elements.mjs";
 import { storyByTheLessons } from "../widgets/kite.mjs";
@@ -17,7 +18,8 @@ import { HeadTiles } from "./10_head_tiles.mjs";
 import { NumberPanel } from "./10_number_panel.mjs";
 import { OpenHead } from "./10_open_head.mjs";
 
-/** @import { Prediction, Rung } from "../rung.js" */
+/** @import { Lesson, Prediction, Rung } from "../rung.js" */
+/** @import { Stop } from "../widgets/steps.mjs" */
 /** @import { Data } from "../data.js" */
 /** @import { Part } from "../widgets/diagram.mjs" */
 
@@ -51,165 +53,183 @@ export const wholeModel = {
       why: `exp(${fixed(next[0].logit)} − ${fixed(second.logit)}), the quotient of the two exponentials.`,
     };
   },
-  build(lesson) {
-    /** @type {Data["whole-model"]} */
-    let data;
-    const head = new OpenHead(lesson);
-    const choose = (/** @type {Strip} */ strip, /** @type {number} */ index) =>
-      panel.show(strip.stage, strip.name, index);
-    const stages = stagesOf(choose);
-    const [token, position] = ["Token", "Position"].map(
-      (name) => new Strip(name.toLowerCase(), `${name} embedding`, choose),
-    );
-    const [last, lastNorm] = [
-      new Strip("last_x", "Residual stream after all layers", choose),
-      new Strip("last_norm", "The last layer norm", choose),
-    ];
-    const strips = [token, position, ...stages.strips, last, lastNorm];
-    const panel = new NumberPanel(lesson, () => strips, SOURCES);
-    panel.shown = (stage) => lesson.diagram.mark(PART_OF[stage] ?? null);
-    const layers = layerPicker((layer) => lesson.set({ layer, head: data.head, query: data.query }));
-    const tiles = new HeadTiles((layer, h) => lesson.set({ layer, head: h, query: data.query }));
-    const tokens = make("div", { class: "hl-follow", role: "group", "aria-label": "The token to follow" });
-    const facts = make("p", { class: "hl-count" });
-    const layersSay = paragraph();
-    let asked = ""; // the model and the text that the prediction is about
-    const story = make("div");
-    const embedded = new Stamp(
+  build: (lesson) => new WholeModel(lesson),
+};
+
+/** @extends {Drawing<"whole-model">} */
+class WholeModel extends Drawing {
+  /** @param {Lesson} lesson */
+  constructor(lesson) {
+    super(lesson);
+    this.head = new OpenHead(lesson);
+    const choose = (/** @type {Strip} */ strip, /** @type {number} */ index) => this.#choose(strip, index);
+    this.stages = stagesOf(choose);
+    this.token = new Strip("token", "Token embedding", choose);
+    this.position = new Strip("position", "Position embedding", choose);
+    this.last = new Strip("last_x", "Residual stream after all layers", choose);
+    this.lastNorm = new Strip("last_norm", "The last layer norm", choose);
+    this.strips = [this.token, this.position, ...this.stages.strips, this.last, this.lastNorm];
+    this.panel = new NumberPanel(lesson, () => this.strips, SOURCES);
+    this.panel.shown = (stage) => lesson.diagram.mark(PART_OF[stage] ?? null);
+    this.layers = layerPicker((layer) => lesson.set({ layer, head: this.data.head, query: this.data.query }));
+    this.tiles = new HeadTiles((layer, h) => lesson.set({ layer, head: h, query: this.data.query }));
+    this.tokens = make("div", { class: "hl-follow", role: "group", "aria-label": "The token to follow" });
+    this.facts = make("p", { class: "hl-count" });
+    this.layersSay = paragraph();
+    this.asked = ""; // the model and the text that the prediction is about
+    this.story = make("div");
+    this.embedded = new Stamp(
       "token + position, compared with the model’s residual stream before its first layer",
       true,
     );
-    const ended = new Stamp("last layer norm, logits and probabilities, compared with the model’s own", true);
-    const packed = new Stamp("rung 8's weight splits, and the same weights packed into MultiHeadAttention");
-    const published = new HeatTable({ name: "The book’s case, through MultiHeadAttention", axes: "words × 2 numbers" });
-    const draw = new Draw(lesson, (stage, name, id) => panel.show(stage, name, id));
-    const [headTitle, layerTitle] = [heading("The head"), heading("")];
-    const shown = STAGES.map(({ stage }, i) => /** @type {const} */ ([PART_OF[stage], stages.strips[i].element]));
-    const stopFollowing = lesson.diagram.follow(lesson.rung, [
-      ["embedding", token.element],
-      ["attention", tiles.element],
-      ...shown.filter(([part], i) => part !== shown[i - 1]?.[0]).map(([...pair]) => pair),
-      ["last_norm", last.element],
-      ["unembedding", draw.table],
-      ["softmax", draw.how],
-    ]);
-    const link = make("a", { class: "hl-link" }, "Open this head in Look →");
-
+    this.ended = new Stamp("last layer norm, logits and probabilities, compared with the model’s own", true);
+    this.packed = new Stamp("rung 8's weight splits, and the same weights packed into MultiHeadAttention");
+    this.published = new HeatTable({ name: "The book’s case, through MultiHeadAttention", axes: "words × 2 numbers" });
+    this.draw = new Draw(lesson, (stage, name, id) => this.panel.show(stage, name, id));
+    this.headTitle = heading("The head");
+    this.layerTitle = heading("");
+    this.shown = STAGES.map(({ stage }, i) => /** @type {const} */ ([PART_OF[stage], this.stages.strips[i].element]));
+    this.stopFollowing = this.#makeStopFollowing();
+    this.link = make("a", { class: "hl-link" }, "Open this head in Look →");
     /** Link to the head and the cell, and keep the theme that the address asks for. */
-    head.chosen = () => {
-      const address = new URL(makeLink(head.store.linkState, [], location.href));
+    this.head.chosen = () => {
+      const address = new URL(makeLink(this.head.store.linkState, [], location.href));
       const theme = new URLSearchParams(location.search).get("__theme");
       if (theme) address.searchParams.set("__theme", theme);
-      link.href = address.href;
+      this.link.href = address.href;
     };
+    this.formula = formula(
+      [sub("x", "0"), "=", sub("E", "token"), "+", sub("P", "position")],
+      ["x", "→", "x", "+", "Attention", "(", "LayerNorm", "(", "x", ")", ")"],
+      ["x", "→", "x", "+", "MLP", "(", "LayerNorm", "(", "x", ")", ")"],
+      [sub("p", "next"), "=", "softmax", "(", "LayerNorm", "(", sub("x", "end"), ")", sup("E", "T"), ")"],
+    );
+    this.parts = this.#makeParts();
+    this.explanation = this.panel.element;
+  }
 
-    function showTokens() {
-      const buttons = data.tokens.map((/** @type {string} */ text, /** @type {number} */ i) => {
-        const onclick = () => lesson.set({ query: i, layer: data.layer, head: data.head });
-        const pressed = String(i === data.query);
-        return make("button", { type: "button", "aria-pressed": pressed, title: `Token ${i}`, onclick }, visible(text));
-      });
-      tokens.replaceChildren(...buttons);
-    }
+  #choose(/** @type {Strip} */ strip, /** @type {number} */ index) {
+    this.panel.show(strip.stage, strip.name, index);
+  }
 
-    /** Ask for a prediction about the text; while it stays the same, the question and the answer do. */
-    function ask() {
-      const text = JSON.stringify([data.model, data.ids]);
-      if (text === asked) return;
-      asked = text;
-      lesson.rephrase(whenItAppears(data));
-    }
+  #makeStopFollowing() {
+    return this.lesson.diagram.follow(this.lesson.rung, [
+      ["embedding", this.token.element],
+      ["attention", this.tiles.element],
+      ...this.shown.filter(([part], i) => part !== this.shown[i - 1]?.[0]).map(([...pair]) => pair),
+      ["last_norm", this.last.element],
+      ["unembedding", this.draw.table],
+      ["softmax", this.draw.how],
+    ]);
+  }
 
+  #showTokens() {
+    const buttons = this.data.tokens.map((/** @type {string} */ text, /** @type {number} */ i) => {
+      const onclick = () => this.lesson.set({ query: i, layer: this.data.layer, head: this.data.head });
+      const pressed = String(i === this.data.query);
+      return make("button", { type: "button", "aria-pressed": pressed, title: `Token ${i}`, onclick }, visible(text));
+    });
+    this.tokens.replaceChildren(...buttons);
+  }
+
+  /** Ask for a prediction about the text; while it stays the same, the question and the answer do. */
+  #ask() {
+    const text = JSON.stringify([this.data.model, this.data.ids]);
+    if (text === this.asked) return;
+    this.asked = text;
+    this.lesson.rephrase(whenItAppears(this.data));
+  }
+
+  #makeParts() {
     return {
-      formula: formula(
-        [sub("x", "0"), "=", sub("E", "token"), "+", sub("P", "position")],
-        ["x", "→", "x", "+", "Attention", "(", "LayerNorm", "(", "x", ")", ")"],
-        ["x", "→", "x", "+", "MLP", "(", "LayerNorm", "(", "x", ")", ")"],
-        [sub("p", "next"), "=", "softmax", "(", "LayerNorm", "(", sub("x", "end"), ")", sup("E", "T"), ")"],
-      ),
-      parts: {
-        facts,
-        story,
-        tokens,
-        layersSay,
-        layers: layers.element,
-        tiles: tiles.element,
-        draw: draw.element,
-        kiteBuilt: storyByTheLessons(),
-        hint: panel.hint,
-        token: token.element,
-        position: position.element,
-        embedded: embedded.element,
-        headTitle,
-        head: head.elements,
-        link: make("p", {}, link),
-        layerTitle,
-        stages: stages.elements,
-        last: last.element,
-        lastNorm: lastNorm.element,
-        ended: ended.element,
-        published: published.element,
-        packed: packed.element,
-        loops: compiledLoops(),
-      },
-      explanation: panel.element,
-      update(found) {
-        data = found;
-        Object.assign(lesson.options, { layer: data.layer, head: data.head, query: data.query });
-        published.show({ rows: BOOK_WORDS, columns: ["0", "1"], values: data.published });
-        packed.show(data.published_error);
-        const shape = `${data.n_layer} layers × ${data.n_head} heads of ${data.head_dim} numbers`;
-        facts.replaceChildren(`${data.model}, chosen at the top: ${shape}. Losses in `, defined("nats"), ":");
-        ask();
-        const open = (/** @type {Node[]} */ ...parts) => panel.open(...parts);
-        story.replaceChildren(storyInNumbers(data.story, { name: data.model, size: data.vocab_size }, open));
-        showTokens();
-        token.show(data.embedding.token, "learned, one row for each token");
-        position.show(data.embedding.position, "learned, one row for each position");
-        embedded.show(data.embedding.error, data.largest_error);
-        layersSay.textContent = whatLayersSay(data);
-        layers.update(data.guesses, data.layer);
-        tiles.update(data);
-        head.update(data);
-        layerTitle.textContent = `“${visible(data.tokens[data.query])}” through layer ${data.layer}`;
-        stages.update(data);
-        last.show(data.end.x);
-        lastNorm.show(data.end.normed);
-        const { norm_error: norm, logits_error: logits, probability_error: probabilities } = data.end;
-        ended.show(Math.max(norm, logits, probabilities), data.largest_error * 10);
-        draw.update(data.end);
-        panel.clear();
-        lesson.diagram.count(data.n_layer);
-      },
-      notebook: () => ({ ...lesson.body, ...lesson.kept.draw }),
-      play() {
-        const { tokens: texts, query, guesses, end, layer } = data;
-        const word = visible(texts[query]);
-        const layersOnTheWay = guesses.map(
-          (/** @type {{ text: string, p: number }} */ guess, /** @type {number} */ i) => ({
-            at: layers.element.children[i],
-            value: guess.p.toFixed(2),
-            words:
-              i === guesses.length - 1
-                ? `After the last layer it predicts “${visible(guess.text)}”, with a probability of ${exact(guess.p)}.`
-                : `${i ? `After layer ${i - 1}` : "So far"} it would predict “${visible(guess.text)}” next.`,
-          }),
-        );
-        const [{ text, logit, p }] = end.next;
-        const inTable = (/** @type {number} */ i) => () => draw.table.querySelectorAll("tbody button")[i];
-        return [
-          { at: tokens.children[query], words: `“${word}” becomes a vector, to which every layer adds.` },
-          ...layersOnTheWay.slice(0, layer + 1),
-          ...tiles.stops,
-          ...layersOnTheWay.slice(layer + 1),
-          { at: inTable(0), words: `The vector’s dot product with that of “${visible(text)}” is ${fixed(logit, 2)}.` },
-          { at: inTable(1), words: `Softmax over all ${number(data.vocab_size)} tokens: ${exact(p)}.` },
-        ];
-      },
-      leave: stopFollowing,
+      facts: this.facts,
+      story: this.story,
+      tokens: this.tokens,
+      layersSay: this.layersSay,
+      layers: this.layers.element,
+      tiles: this.tiles.element,
+      draw: this.draw.element,
+      kiteBuilt: storyByTheLessons(),
+      hint: this.panel.hint,
+      token: this.token.element,
+      position: this.position.element,
+      embedded: this.embedded.element,
+      headTitle: this.headTitle,
+      head: this.head.elements,
+      link: make("p", {}, this.link),
+      layerTitle: this.layerTitle,
+      stages: this.stages.elements,
+      last: this.last.element,
+      lastNorm: this.lastNorm.element,
+      ended: this.ended.element,
+      published: this.published.element,
+      packed: this.packed.element,
+      loops: compiledLoops(),
     };
-  },
-};
+  }
+
+  /** @param {Data["whole-model"]} found */
+  update(found) {
+    this.data = found;
+    Object.assign(this.lesson.options, { layer: found.layer, head: found.head, query: found.query });
+    this.published.show({ rows: BOOK_WORDS, columns: ["0", "1"], values: found.published });
+    this.packed.show(found.published_error);
+    const shape = `${found.n_layer} layers × ${found.n_head} heads of ${found.head_dim} numbers`;
+    this.facts.replaceChildren(`${found.model}, chosen at the top: ${shape}. Losses in `, defined("nats"), ":");
+    this.#ask();
+    const open = (/** @type {Node[]} */ ...parts) => this.panel.open(...parts);
+    this.story.replaceChildren(storyInNumbers(found.story, { name: found.model, size: found.vocab_size }, open));
+    this.#showTokens();
+    this.token.show(found.embedding.token, "learned, one row for each token");
+    this.position.show(found.embedding.position, "learned, one row for each position");
+    this.embedded.show(found.embedding.error, found.largest_error);
+    this.layersSay.textContent = whatLayersSay(found);
+    this.layers.update(found.guesses, found.layer);
+    this.tiles.update(found);
+    this.head.update(found);
+    this.layerTitle.textContent = `“${visible(found.tokens[found.query])}” through layer ${found.layer}`;
+    this.stages.update(found);
+    this.last.show(found.end.x);
+    this.lastNorm.show(found.end.normed);
+    const { norm_error: norm, logits_error: logits, probability_error: probabilities } = found.end;
+    this.ended.show(Math.max(norm, logits, probabilities), found.largest_error * 10);
+    this.draw.update(found.end);
+    this.panel.clear();
+    this.lesson.diagram.count(found.n_layer);
+  }
+
+  notebook() {
+    return { ...this.lesson.body, ...this.lesson.kept.draw };
+  }
+
+  /** @returns {Stop[]} */
+  play() {
+    const { tokens: texts, query, guesses, end, layer } = this.data;
+    const word = visible(texts[query]);
+    const layersOnTheWay = guesses.map((/** @type {{ text: string, p: number }} */ guess, /** @type {number} */ i) => ({
+      at: this.layers.element.children[i],
+      value: guess.p.toFixed(2),
+      words:
+        i === guesses.length - 1
+          ? `After the last layer it predicts “${visible(guess.text)}”, with a probability of ${fixed(guess.p, 2)}.`
+          : `${i ? `After layer ${i - 1}` : "So far"} it would predict “${visible(guess.text)}” next.`,
+    }));
+    const [{ text, logit, p }] = end.next;
+    const inTable = (/** @type {number} */ i) => () => this.draw.table.querySelectorAll("tbody button")[i];
+    return [
+      { at: this.tokens.children[query], words: `“${word}” becomes a vector, to which every layer adds.` },
+      ...layersOnTheWay.slice(0, layer + 1),
+      ...this.tiles.stops,
+      ...layersOnTheWay.slice(layer + 1),
+      { at: inTable(0), words: `The vector’s dot product with that of “${visible(text)}” is ${fixed(logit, 2)}.` },
+      { at: inTable(1), words: `Softmax over all ${number(this.data.vocab_size)} tokens: ${fixed(p, 2)}.` },
+    ];
+  }
+
+  leave() {
+    this.stopFollowing();
+  }
+}
 
 // The stages of one token in a layer, as strips of numbers, each compared with the model's own.
 

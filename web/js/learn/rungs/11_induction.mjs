@@ -10,12 +10,14 @@ import { formula, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { StoryWithoutHeads } from "../widgets/kite.mjs";
 import { content } from "../content/11_induction.mjs";
+import { Drawing } from "../widgets/drawing.mjs";
 import { bars, chart } from "../widgets/chart.mjs";
 import { Chips, choice, heading, paragraph, rowOf, slider } from "../widgets/elements.mjs";
 import { StillStore } from "./10_open_head.mjs";
 import { makeTable } from "../../widgets/table.mjs";
 
-/** @import { Rung } from "../rung.js" */
+/** @import { Lesson, Rung } from "../rung.js" */
+/** @import { Stop } from "../widgets/steps.mjs" */
 /** @import { Data } from "../data.js" */
 /** @typedef {[layer: number, head: number]} Place */
 
@@ -51,250 +53,276 @@ export const induction = {
       why: `“${visible(tokens[at - n + 1])}”, token ${at - n + 1}, followed it: ${n - 1} places back.${more}`,
     };
   },
-  build(lesson) {
-    /** @type {Data["induction"]} */
-    let data;
-    const stores = [new StillStore(() => {}), new StillStore(() => {})];
-    const pictures = stores.map((store) => {
+  build: (lesson) => new Induction(lesson),
+};
+
+/** @extends {Drawing<"induction">} */
+class Induction extends Drawing {
+  /** @param {Lesson} lesson */
+  constructor(lesson) {
+    super(lesson);
+    this.stores = [new StillStore(() => {}), new StillStore(() => {})];
+    this.pictures = this.stores.map((store) => {
       const caption = make("p", { class: "hl-count" });
       return { caption, element: make("div", { class: "hl-half" }, caption, new Matrix(store, store).element) };
     });
-    const column = make("p", { class: "hl-count" });
-    const [phrase, repetition] = [new Chips(), new Chips()];
-    const step = make("div");
-    const said = make("p", { class: "hl-count", role: "status" });
-    const [scores, losses, feeding, lossBars] = Array.from({ length: 4 }, () => make("div"));
-    const mute = make("div");
-    const risen = make("p", { class: "hl-count", role: "status" });
-    const stamp = new Stamp(
+    this.column = make("p", { class: "hl-count" });
+    this.phrase = new Chips();
+    this.repetition = new Chips();
+    this.step = make("div");
+    this.said = make("p", { class: "hl-count", role: "status" });
+    this.scores = make("div");
+    this.losses = make("div");
+    this.feeding = make("div");
+    this.lossBars = make("div");
+    this.mute = make("div");
+    this.risen = make("p", { class: "hl-count", role: "status" });
+    this.stamp = new Stamp(
       "the losses by the steps of these lessons, compared with the model’s own forward pass",
       true,
     );
-    const formation = make(
+    this.formation = make(
       "div",
       {},
       heading("How it formed"),
-      rowOf(scores, losses),
+      rowOf(this.scores, this.losses),
       paragraph("Training lowers the mean loss of many texts. On this one, weights and losses may also turn back."),
     );
-    const watch = make("span", {}, " Then watch the head form with the slider.");
-    let made = "";
+    this.watch = make("span", {}, " Then watch the head form with the slider.");
+    this.made = "";
+    this.formula = formula(
+      ["…", "A", "B", "…", "A", "→", "B"],
+      ["induction score", "=", " mean of ", sub("w", row("i", ",", "i", "−", "n", "+", "1"))],
+      ["i", " in the repetition, ", "n", " tokens in the phrase"],
+    );
+    this.parts = this.#makeParts();
+  }
 
-    /** A head with its role, if it has one after the last step. @param {number[]} place */
-    function nameOf(place) {
-      const { induction: found, previous_token: before } = data.curve[data.curve.length - 1];
-      const name = headName(place);
-      if (`${place}` === `${data.head}` && found >= CLEAR_ROLE) return `induction head (${name})`;
-      if (`${place}` === `${data.fed_by}` && before >= CLEAR_ROLE) return `previous-token head (${name})`;
-      return name;
-    }
-    /** The same in a sentence. @param {number[]} place */
-    const theHead = (place) => nameOf(place).replace(/^(?=[ip])/, "the ");
+  /** A head with its role, if it has one after the last step. @param {number[]} place */
+  #nameOf(place) {
+    const { induction: found, previous_token: before } = this.data.curve[this.data.curve.length - 1];
+    const name = headName(place);
+    if (`${place}` === `${this.data.head}` && found >= CLEAR_ROLE) return `induction head (${name})`;
+    if (`${place}` === `${this.data.fed_by}` && before >= CLEAR_ROLE) return `previous-token head (${name})`;
+    return name;
+  }
 
-    /** The slider and the switch depend on the model. */
-    function makeControls() {
-      const heads = [data.fed_by, data.head].filter(Boolean);
-      const key = `${data.model} ${data.steps} ${heads.map(nameOf)}`;
-      if (key === made) return;
-      made = key;
-      step.replaceChildren();
-      if (data.steps.length) {
-        const { element } = slider({
-          label: "step of the training",
-          values: data.steps,
-          value: data.step,
-          format: (value) => number(value),
-          change: (value) => lesson.set({ step: value }),
-        });
-        step.append(element);
-      }
-      const names = { none: "no head" };
-      for (const place of heads) Object.assign(names, { [`${place}`]: nameOf(place) });
-      const { element: group } = choice({
-        label: "without",
-        options: names,
-        value: data.muted ? `${data.muted}` : "none",
-        change: (name) => lesson.set({ muted: name === "none" ? null : name.split(",").map(Number) }),
+  /** The same in a sentence. @param {number[]} place */
+  #theHead(place) {
+    return this.#nameOf(place).replace(/^(?=[ip])/, "the ");
+  }
+
+  /** The slider and the switch depend on the model. */
+  #makeControls() {
+    const { data } = this;
+    const heads = [data.fed_by, data.head].filter(Boolean);
+    const key = `${data.model} ${data.steps} ${heads.map((place) => this.#nameOf(place))}`;
+    if (key === this.made) return;
+    this.made = key;
+    this.step.replaceChildren();
+    if (data.steps.length) {
+      const { element } = slider({
+        label: "step of the training",
+        values: data.steps,
+        value: data.step,
+        format: (value) => number(value),
+        change: (value) => this.lesson.set({ step: value }),
       });
-      mute.replaceChildren(group);
+      this.step.append(element);
     }
+    const names = { none: "no head" };
+    for (const place of heads) Object.assign(names, { [`${place}`]: this.#nameOf(place) });
+    const { element: group } = choice({
+      label: "without",
+      options: names,
+      value: data.muted ? `${data.muted}` : "none",
+      change: (name) => this.lesson.set({ muted: name === "none" ? null : name.split(",").map(Number) }),
+    });
+    this.mute.replaceChildren(group);
+  }
 
-    function showText() {
-      const { n, tokens, without } = data;
-      const chips = tokens.map((/** @type {string} */ token, /** @type {number} */ i) => {
-        return { text: token, below: i ? fixed(without.losses[i - 1], 2) : "–", known: true };
-      });
-      phrase.show(chips.slice(0, n), n, `The phrase: n = ${n} tokens; · is a space`);
-      repetition.show(chips.slice(n), n, "Its repetition");
+  #showText() {
+    const { n, tokens, without } = this.data;
+    const chips = tokens.map((/** @type {string} */ token, /** @type {number} */ i) => {
+      return { text: token, below: i ? fixed(without.losses[i - 1], 2) : "–", known: true };
+    });
+    this.phrase.show(chips.slice(0, n), n, `The phrase: n = ${n} tokens; · is a space`);
+    this.repetition.show(chips.slice(n), n, "Its repetition");
+  }
+
+  #showCurves() {
+    const { data } = this;
+    const [head, fedBy] = [this.#nameOf(data.head), data.fed_by ? this.#nameOf(data.fed_by) : ""];
+    const x = data.steps.map((at) => number(at));
+    const mark = data.steps.indexOf(data.step);
+    /** @param {Exclude<keyof Data["induction"]["curve"][number], "step">} name */
+    const line = (name) => data.curve.map((point) => point[name]);
+    const weights = { [`${head}, to what followed last time`]: line("induction") };
+    if (fedBy) weights[`${fedBy}, to the token before`] = line("previous_token");
+    const shared = { x, mark, below: 0, xName: "step of the training (not to scale)" };
+    this.formation.hidden = this.watch.hidden = !x.length;
+    if (!x.length) return;
+    this.scores.replaceChildren(
+      chart({ ...shared, label: "The weights of both heads in training", lines: weights, yName: "Attention weight" }),
+    );
+    const lines = { "in the repetition": line("second_loss"), "in the phrase": line("first_loss") };
+    this.losses.replaceChildren(chart({ ...shared, label: "The losses in training", lines, yName: "Nats per token" }));
+  }
+
+  #showFeeding() {
+    const { data } = this;
+    const titles = ["head", `${headName(data.head)} without it`, "weight on the token before", "K-composition"];
+    const rows = data.feeding.map(({ head, composition, previous_token, without }) => {
+      const numbers = [without, previous_token, composition].map((value) => fixed(value));
+      const isIt = String(head) === String(data.fed_by);
+      return [make(isIt ? "b" : "span", {}, headName(head)), ...numbers];
+    });
+    const fed = makeTable({ titles, rows }, { class: "hl-compare", "aria-label": "The heads of earlier layers" });
+    const words = paragraph(
+      `Which earlier head does ${headName(data.head)} rely on? Mute each in turn: the first column is then its `,
+      `weight on what followed last time, ${fixed(data.read.induction)} with all heads. K-composition, in the last `,
+      `column, is judged from the weights alone: how much of what a head writes the keys of ${headName(data.head)} `,
+      `read, after the last step of training; about ${fixed(data.chance)} by chance. Heads that hardly differ in it `,
+      "may differ widely in what muting them does, so it cannot replace that test.",
+    );
+    this.feeding.replaceChildren(...(rows.length ? [words, make("div", { class: "hl-scroll" }, fed)] : []));
+  }
+
+  #showMuted() {
+    const { data } = this;
+    const { read, without, muted } = data;
+    const lines = [
+      { label: "phrase, all heads", value: read.first_loss },
+      { label: "repetition, all heads", value: read.second_loss },
+    ];
+    if (muted) {
+      const name = this.#nameOf(muted);
+      lines.push({ label: `phrase, without ${name}`, value: without.first_loss });
+      lines.push({ label: `repetition, without ${name}`, value: without.second_loss });
     }
+    const most = Math.max(...lines.map(({ value }) => value));
+    this.lossBars.replaceChildren(
+      bars("Nats per token, without the first of each", lines, most, { format: (value) => fixed(value, 2) }),
+    );
+    const change = without.second_loss - read.second_loss;
+    const way = change < 0 ? "falls" : "rises";
+    const effect =
+      String(muted) === String(data.head)
+        ? "It looks where it did, but what it finds there is no longer added to the token’s vector."
+        : `The weight of ${this.#theHead(data.head)} on what followed last time goes from ` +
+          `${fixed(read.induction, 2)} to ${fixed(without.induction, 2)}.`;
+    const [before, after] = [fixed(read.first_loss, 2), fixed(without.first_loss, 2)];
+    const phraseToo =
+      without.first_loss - read.first_loss > CLEAR_RISE
+        ? `The phrase suffers too, from ${before} to ${after}: the head does more than repeat.`
+        : `The loss of the phrase goes from ${before} to ${after}.`;
+    this.risen.textContent = muted
+      ? `Without ${this.#theHead(muted)}, the loss of the repetition ${way} by ${fixed(Math.abs(change), 2)} nats ` +
+        `per token, from ${fixed(read.second_loss, 2)} to ${fixed(without.second_loss, 2)}. ${effect} ${phraseToo}`
+      : "All heads are at work.";
+  }
 
-    function showCurves() {
-      const [head, fedBy] = [nameOf(data.head), data.fed_by ? nameOf(data.fed_by) : ""];
-      const x = data.steps.map((at) => number(at));
-      const mark = data.steps.indexOf(data.step);
-      /** @param {Exclude<keyof Data["induction"]["curve"][number], "step">} name */
-      const line = (name) => data.curve.map((point) => point[name]);
-      const weights = { [`${head}, to what followed last time`]: line("induction") };
-      if (fedBy) weights[`${fedBy}, to the token before`] = line("previous_token");
-      const shared = { x, mark, below: 0, xName: "step of the training (not to scale)" };
-      formation.hidden = watch.hidden = !x.length;
-      if (!x.length) return;
-      scores.replaceChildren(
-        chart({ ...shared, label: "The weights of both heads in training", lines: weights, yName: "Attention weight" }),
-      );
-      const lines = { "in the repetition": line("second_loss"), "in the phrase": line("first_loss") };
-      losses.replaceChildren(chart({ ...shared, label: "The losses in training", lines, yName: "Nats per token" }));
-    }
-
-    function showFeeding() {
-      const titles = ["head", `${headName(data.head)} without it`, "weight on the token before", "K-composition"];
-      const rows = data.feeding.map(({ head, composition, previous_token, without }) => {
-        const numbers = [without, previous_token, composition].map((value) => fixed(value));
-        const isIt = String(head) === String(data.fed_by);
-        return [make(isIt ? "b" : "span", {}, headName(head)), ...numbers];
-      });
-      const fed = makeTable({ titles, rows }, { class: "hl-compare", "aria-label": "The heads of earlier layers" });
-      const words = paragraph(
-        `Which earlier head does ${headName(data.head)} rely on? Mute each in turn: the first column is then its `,
-        `weight on what followed last time, ${fixed(data.read.induction)} with all heads. K-composition, in the last `,
-        `column, is judged from the weights alone: how much of what a head writes the keys of ${headName(data.head)} `,
-        `read, after the last step of training; about ${fixed(data.chance)} by chance. Heads that hardly differ in it `,
-        "may differ widely in what muting them does, so it cannot replace that test.",
-      );
-      feeding.replaceChildren(...(rows.length ? [words, make("div", { class: "hl-scroll" }, fed)] : []));
-    }
-
-    function showMuted() {
-      const { read, without, muted } = data;
-      const lines = [
-        { label: "phrase, all heads", value: read.first_loss },
-        { label: "repetition, all heads", value: read.second_loss },
-      ];
-      if (muted) {
-        const name = nameOf(muted);
-        lines.push({ label: `phrase, without ${name}`, value: without.first_loss });
-        lines.push({ label: `repetition, without ${name}`, value: without.second_loss });
-      }
-      const most = Math.max(...lines.map(({ value }) => value));
-      lossBars.replaceChildren(
-        bars("Nats per token, without the first of each", lines, most, { format: (value) => fixed(value, 2) }),
-      );
-      const change = without.second_loss - read.second_loss;
-      const way = change < 0 ? "falls" : "rises";
-      const effect =
-        String(muted) === String(data.head)
-          ? "It looks where it did, but what it finds there is no longer added to the token’s vector."
-          : `The weight of ${theHead(data.head)} on what followed last time goes from ${fixed(read.induction, 2)} to ` +
-            `${fixed(without.induction, 2)}.`;
-      const [before, after] = [fixed(read.first_loss, 2), fixed(without.first_loss, 2)];
-      const phraseToo =
-        without.first_loss - read.first_loss > CLEAR_RISE
-          ? `The phrase suffers too, from ${before} to ${after}: the head does more than repeat.`
-          : `The loss of the phrase goes from ${before} to ${after}.`;
-      risen.textContent = muted
-        ? `Without ${theHead(muted)}, the loss of the repetition ${way} by ${fixed(Math.abs(change), 2)} nats per ` +
-          `token, from ${fixed(read.second_loss, 2)} to ${fixed(without.second_loss, 2)}. ${effect} ${phraseToo}`
-        : "All heads are at work.";
-    }
-
+  #makeParts() {
     return {
-      formula: formula(
-        ["…", "A", "B", "…", "A", "→", "B"],
-        ["induction score", "=", " mean of ", sub("w", row("i", ",", "i", "−", "n", "+", "1"))],
-        ["i", " in the repetition, ", "n", " tokens in the phrase"],
-      ),
-      parts: {
-        kiteAnswer: new StoryWithoutHeads(lesson.kept).element,
-        watch,
-        said,
-        step,
-        phrase: phrase.element,
-        repetition: repetition.element,
-        pictures: pictures.map(({ element }) => element),
-        column,
-        formation,
-        mute,
-        risen,
-        lossBars,
-        stamp: stamp.element,
-        feeding,
-      },
-      update(found) {
-        data = found;
-        Object.assign(lesson.options, { step: data.step });
-        const { n, without, head, fed_by: fedBy, muted } = data;
-        makeControls();
-        const when = data.steps.length ? ` after step ${number(data.step)}` : "";
-        const less = muted ? `, without ${theHead(muted)}` : "";
-        said.textContent =
-          `${data.model}${when}${less}: on average, ${theHead(head)} gives ${fixed(without.induction, 2)} of its ` +
-          `weight to what followed last time, n − 1 = ${n - 1} tokens back.`;
-        showText();
-        pictures.forEach(({ caption, element }, i) => {
-          const place = [head, fedBy][i];
-          element.hidden = !place;
-          if (!place) return;
-          caption.textContent = theHead(place).replace(/^t/, "T");
-          const [layer, h] = place;
-          stores[i].show({ ...data, layer, head: h, weights: data.weights[i], query: i ? undefined : n + 1 });
-        });
-        column.textContent =
-          `The first column: a row adds up to 1 even with nothing to find. In the phrase ${theHead(head)} gives the ` +
-          `first token ${fixed(weightOnFirstToken(data), 2)} of its weight on average.`;
-        showCurves();
-        showFeeding();
-        showMuted();
-        stamp.show(data.error, 1e-3);
-      },
-      play() {
-        const { n, tokens, head, fed_by: fedBy, muted, weights, without } = data;
-        if (n < 3) return [];
-        const i = clearest(data);
-        const [word, followed] = [tokens[i], tokens[i + 1]].map(visible);
-        const isMuted = (/** @type {number[]} */ place) => `${muted}` === `${place}`;
-        /** @param {number} which @param {number} query @param {number} key */
-        const look = (which, query, key) => {
-          const given = weights[which].slice(cells(query), cells(query + 1));
-          const most = given.indexOf(Math.max(...given));
-          const others =
-            most === key ? "more than any other" : `but “${visible(tokens[most])}” ${fixed(given[most], 2)}`;
-          return { value: fixed(given[key], 2), words: `${fixed(given[key], 2)}, ${others}` };
-        };
-        const [noted, found] = [fedBy && look(1, i + 1, i), look(0, n + i, i + 1)];
-        const [first, second] = [without.losses[i], without.losses[n + i]].map((loss) => fixed(loss, 2));
-        const noting = isMuted(fedBy) ? "But it is muted." : "What it finds goes into this token’s vector and key.";
-        const finding = isMuted(head) ? " But it is muted." : "";
-        const falls = without.losses[n + i] < without.losses[i];
-        const [here, later] = [phrase, repetition].map(({ list }) => [list.children[i], list.children[i + 1]]);
-        return [
-          { at: later[0], value: word, words: `The model reads “${word}” again. What comes next?` },
-          { at: here[0], value: word, words: `“${word}” stood here before, and “${followed}” followed.` },
-          ...(noted
-            ? [
-                {
-                  at: here[1],
-                  value: noted.value,
-                  words: `From “${followed}”, ${theHead(fedBy)} gave “${word}” ${noted.words}. ${noting}`,
-                },
-              ]
-            : []),
-          {
-            at: here[1],
-            value: found.value,
-            words: `From the repeated “${word}”, ${theHead(head)} gives this place ${found.words}.${finding}`,
-          },
-          {
-            at: later[1],
-            value: second,
-            words: falls
-              ? `The surprise at “${followed}” falls from ${first} to ${second} nats.`
-              : `Here it fails: the surprise at “${followed}” goes from ${first} to ${second} nats.`,
-          },
-        ];
-      },
+      kiteAnswer: new StoryWithoutHeads(this.lesson.kept).element,
+      watch: this.watch,
+      said: this.said,
+      step: this.step,
+      phrase: this.phrase.element,
+      repetition: this.repetition.element,
+      pictures: this.pictures.map(({ element }) => element),
+      column: this.column,
+      formation: this.formation,
+      mute: this.mute,
+      risen: this.risen,
+      lossBars: this.lossBars,
+      stamp: this.stamp.element,
+      feeding: this.feeding,
     };
-  },
-};
+  }
+
+  /** @param {Data["induction"]} found */
+  update(found) {
+    this.data = found;
+    Object.assign(this.lesson.options, { step: found.step });
+    const { n, without, head, fed_by: fedBy, muted } = found;
+    this.#makeControls();
+    const when = found.steps.length ? ` after step ${number(found.step)}` : "";
+    const less = muted ? `, without ${this.#theHead(muted)}` : "";
+    this.said.textContent =
+      `${found.model}${when}${less}: on average, ${this.#theHead(head)} gives ${fixed(without.induction, 2)} of its ` +
+      `weight to what followed last time, n − 1 = ${n - 1} tokens back.`;
+    this.#showText();
+    this.pictures.forEach(({ caption, element }, i) => {
+      const place = [head, fedBy][i];
+      element.hidden = !place;
+      if (!place) return;
+      caption.textContent = this.#theHead(place).replace(/^t/, "T");
+      const [layer, h] = place;
+      this.stores[i].show({
+        ...found,
+        layer,
+        head: h,
+        weights: found.weights[i],
+        query: i ? undefined : n + 1,
+      });
+    });
+    this.column.textContent =
+      `The first column: a row adds up to 1 even with nothing to find. In the phrase ${this.#theHead(head)} gives ` +
+      `the first token ${fixed(weightOnFirstToken(found), 2)} of its weight on average.`;
+    this.#showCurves();
+    this.#showFeeding();
+    this.#showMuted();
+    this.stamp.show(found.error, 1e-3);
+  }
+
+  /** @returns {Stop[]} */
+  play() {
+    const { n, tokens, head, fed_by: fedBy, muted, weights, without } = this.data;
+    if (n < 3) return [];
+    const i = clearest(this.data);
+    const [word, followed] = [tokens[i], tokens[i + 1]].map(visible);
+    const isMuted = (/** @type {number[]} */ place) => `${muted}` === `${place}`;
+    /** @param {number} which @param {number} query @param {number} key */
+    const look = (which, query, key) => {
+      const given = weights[which].slice(cells(query), cells(query + 1));
+      const most = given.indexOf(Math.max(...given));
+      const others = most === key ? "more than any other" : `but “${visible(tokens[most])}” ${fixed(given[most], 2)}`;
+      return { value: fixed(given[key], 2), words: `${fixed(given[key], 2)}, ${others}` };
+    };
+    const [noted, found] = [fedBy && look(1, i + 1, i), look(0, n + i, i + 1)];
+    const [first, second] = [without.losses[i], without.losses[n + i]].map((loss) => fixed(loss, 2));
+    const noting = isMuted(fedBy) ? "But it is muted." : "What it finds goes into this token’s vector and key.";
+    const finding = isMuted(head) ? " But it is muted." : "";
+    const falls = without.losses[n + i] < without.losses[i];
+    const [here, later] = [this.phrase, this.repetition].map(({ list }) => [list.children[i], list.children[i + 1]]);
+    return [
+      { at: later[0], value: word, words: `The model reads “${word}” again. What comes next?` },
+      { at: here[0], value: word, words: `“${word}” stood here before, and “${followed}” followed.` },
+      ...(noted
+        ? [
+            {
+              at: here[1],
+              value: noted.value,
+              words: `From “${followed}”, ${this.#theHead(fedBy)} gave “${word}” ${noted.words}. ${noting}`,
+            },
+          ]
+        : []),
+      {
+        at: here[1],
+        value: found.value,
+        words: `From the repeated “${word}”, ${this.#theHead(head)} gives this place ${found.words}.${finding}`,
+      },
+      {
+        at: later[1],
+        value: second,
+        words: falls
+          ? `The surprise at “${followed}” falls from ${first} to ${second} nats.`
+          : `Here it fails: the surprise at “${followed}” goes from ${first} to ${second} nats.`,
+      },
+    ];
+  }
+}
 
 /**
  * The token of the phrase whose repetition the head continues best: where it looks at what followed more than at

@@ -1,4 +1,4 @@
-// What the drawings of most rungs have in common.
+// What the drawings of the rungs have in common.
 
 import { Arithmetic } from "../../widgets/arithmetic.mjs";
 
@@ -6,17 +6,25 @@ import { Arithmetic } from "../../widgets/arithmetic.mjs";
 /** @import { Data } from "../data.js" */
 
 /**
- * The drawing of a rung: tables whose numbers explain themselves in one place.
+ * The drawing of a rung.
  * @template {keyof Data} Key
  */
 export class Drawing {
-  /** The server's answer, which there is before anything is explained. */
+  /** The server's answer, which there is before anything is shown. */
   data = /** @type {Data[Key]} */ (/** @type {unknown} */ (null));
 
   /** @param {Lesson} lesson */
   constructor(lesson) {
     this.lesson = lesson;
-    this.arithmetic = new Arithmetic();
-    this.explanation = this.arithmetic.element;
   }
+}
+
+/**
+ * A drawing of tables whose numbers explain themselves in one place.
+ * @template {keyof Data} Key
+ * @extends {Drawing<Key>}
+ */
+export class TableDrawing extends Drawing {
+  arithmetic = new Arithmetic();
+  explanation = this.arithmetic.element;
 }
