@@ -103,6 +103,7 @@ test("the view in a link is read back", () => {
     askWith: "method.mean~about.token",
     summaries: true,
     surprise: true,
+    off: "1.3_0.2",
     details: true,
   };
   const locked = [{ query: 9 }, { query: 5, key: 2 }];

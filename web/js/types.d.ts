@@ -184,6 +184,7 @@ export interface Options {
   askWith: string;
   summaries: boolean;
   surprise: boolean;
+  off: string;
   details: boolean;
 }
 

@@ -34,6 +34,21 @@ def go_back(page: Any) -> None:
     two_frames(page)
 
 
+def test_back_leaves_the_details_and_closes_the_guide(page: Any, server: Server) -> None:
+    body = page.locator("body")
+    page.get_by_role("button", name="← Back to the sentence").click()
+    expect(body).to_have_attribute("data-details", "off")
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("button", name="All details").click()
+    expect(body).to_have_attribute("data-details", "on")
+    go_back(page)
+    expect(body).to_have_attribute("data-details", "off")
+    page.get_by_role("button", name="Guide").click()
+    expect(page.get_by_role("dialog", name="Guide")).to_be_visible()
+    go_back(page)
+    expect(page.get_by_role("dialog", name="Guide")).to_be_hidden()
+
+
 def test_back_closes_what_was_opened_last(page: Any, server: Server) -> None:
     began = page.evaluate("history.length")
     page.get_by_role("button", name="Learn", exact=True).click()

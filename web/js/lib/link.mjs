@@ -60,6 +60,7 @@ const OPTIONS = {
   askWith: ["ask_with", plain],
   summaries: ["means", flag],
   surprise: ["surprise", flag],
+  off: ["off", plain],
   details: ["details", flag],
 };
 const OPTION_ENTRIES = /** @type {[keyof Options, [string, Codec]][]} */ (Object.entries(OPTIONS));

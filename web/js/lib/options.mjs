@@ -20,6 +20,7 @@ export const DEFAULTS = Object.freeze({
   ask: "", // the open question of Ask (look/ask/question_list.mjs); "list" shows them all, "" none
   askWith: "", // the choices made for it (look/state/choices.mjs)
   summaries: false, // whether means and rollout have tiles
+  off: "", // the heads that are switched off (look/stage/shown_step.mjs)
   details: false, // whether everything for researchers is shown (look/panels/details.mjs)
   surprise: false, // whether the text is coloured by how surprising each token was, not by attention
 });

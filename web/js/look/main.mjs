@@ -10,7 +10,7 @@ import { isBusy } from "./state/pointer.mjs";
 import { restoreLinkedView, showOpening } from "./compare/address.mjs";
 import { Bar } from "./bar.mjs";
 import { asSent } from "./chat.mjs";
-import { wantsDetails } from "./panels/details.mjs";
+import { leaveDetails, wantsDetails } from "./panels/details.mjs";
 import { Texts } from "./compare/texts.mjs";
 import { lookView } from "./look_view.mjs";
 import { skipLinks } from "./panels/keyboard.mjs";
@@ -149,7 +149,7 @@ class Page {
       stop: () => this.stop(),
       chooseModel: (/** @type {string} */ name) => this.chooseModel(name),
       showPage: (/** @type {PageName} */ name) => this.showPage(name),
-      help: () => this.guide.open(),
+      help: () => this.guide.show(true),
       menu: () => this.router.record(),
     };
   }
@@ -170,7 +170,7 @@ class Page {
       () => texts.address.follow(),
     );
     onChange(
-      () => [view.options.ask, view.options.askWith, view.isLifted],
+      () => [view.options.ask, view.options.askWith, view.options.details, view.isLifted, this.guide.isOpen],
       () => this.router.record(),
     );
   }
@@ -472,18 +472,20 @@ class Page {
   get #pageState() {
     const { view } = this;
     const shown = /** @type {PageName} */ (document.body.dataset.page ?? "look");
-    const { ask, askWith } = view.options;
-    const menu = this.bar.popover.isOpen;
-    return { page: shown, ask, askWith, sheet: view.isLifted, comparing: this.texts.isComparing, menu };
+    const { ask, askWith, details } = view.options;
+    const [menu, guide] = [this.bar.popover.isOpen, this.guide.isOpen];
+    return { page: shown, ask, askWith, sheet: view.isLifted, comparing: this.texts.isComparing, menu, details, guide };
   }
 
   /** Show what an entry of the history holds. @param {import("./state/router.mjs").PageState} opened */
-  #show({ page: shown, ask, askWith, sheet, comparing }) {
+  #show({ page: shown, ask, askWith, sheet, comparing, details, guide }) {
     this.bar.popover.toggle(false);
     this.showPage(shown);
     if (!comparing) this.texts.showAlone("a");
     const { view } = this;
-    view.set({ ask, askWith });
+    view.set(details ? { ask, askWith, details } : { ask, askWith });
+    if (!details) leaveDetails(view);
+    this.guide.show(guide);
     view.lift(sheet && matchMedia(PHONE).matches);
   }
 }

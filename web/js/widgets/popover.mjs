@@ -30,7 +30,11 @@ export class Popover {
     });
   }
 
-  #press = (/** @type {PointerEvent} */ { target }) => this.#closeFor(target);
+  #press = (/** @type {PointerEvent} */ { target, pointerType }) => {
+    const isTap = pointerType === "touch" && target instanceof Node && !this.element.contains(target);
+    if (isTap) swallowClick(); // on a phone, a tap beside a panel is meant to close it, and nothing else
+    this.#closeFor(target);
+  };
 
   /** @param {EventTarget | null} target of the focus or of a click; null where the window has lost the focus */
   #closeFor(target) {
@@ -50,4 +54,17 @@ export class Popover {
     else document.removeEventListener("pointerdown", this.#press);
     if (!isOpen && hadFocus) this.button.focus();
   }
+}
+
+/** Let the click that ends this touch do nothing; a touch that becomes a scroll has none. */
+function swallowClick() {
+  const end = new AbortController();
+  const options = { capture: true, signal: end.signal };
+  const swallow = (/** @type {Event} */ event) => {
+    event.stopPropagation();
+    event.preventDefault();
+    end.abort();
+  };
+  window.addEventListener("click", swallow, options);
+  window.addEventListener("pointerdown", () => end.abort(), options); // the next touch
 }

@@ -19,6 +19,12 @@ export function chooseDetails(view, details) {
   view.set({ details });
 }
 
+/** Show the stage again, from now on. @param {View} view */
+export function leaveDetails(view) {
+  if (wantsDetails()) chooseDetails(view, false);
+  else view.set({ details: false });
+}
+
 /** The switch, which the browser remembers. @param {View} view */
 export function detailsSwitch(view) {
   const button = make(

@@ -1,6 +1,8 @@
 // "?": what is seen, with the words explained.
 
 import { make, PHONE } from "../../lib/dom.mjs";
+import { icon } from "../../lib/icons.mjs";
+import { signal } from "../../vendor/signals.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
 /** @type {[term: string, meaning: string][]} */
@@ -39,23 +41,36 @@ const ON_PHONE = [
 ];
 
 export class Guide {
+  #isOpen = signal(false);
+
   constructor() {
     const words = WORDS.flatMap(([term, meaning]) => [make("dt", {}, term), make("dd", {}, meaning)]);
-    const close = smallButton("Close", () => this.element.close());
+    const close = smallButton(icon("close"), () => this.element.close(), { "aria-label": "Close" });
     const title = make("h2", {}, "What you see");
     this.seen = make("ul");
     this.element = make(
       "dialog",
       { class: "hs-guide", "aria-label": "Guide", autofocus: true, tabindex: -1 },
-      title,
+      make("header", {}, title, close),
       this.seen,
       make("dl", {}, ...words),
-      close,
     );
     this.element.addEventListener("click", ({ target }) => target === this.element && this.element.close());
+    this.element.addEventListener("close", () => (this.#isOpen.value = false));
   }
 
-  open() {
+  get isOpen() {
+    return this.#isOpen.value;
+  }
+
+  /** @param {boolean} isOpen */
+  show(isOpen) {
+    if (isOpen === this.#isOpen.peek()) return;
+    this.#isOpen.value = isOpen;
+    if (!isOpen) {
+      this.element.close();
+      return;
+    }
     const words = matchMedia(PHONE).matches ? ON_PHONE : ON_WIDE;
     this.seen.replaceChildren(...words.map((each) => make("li", {}, each)));
     this.element.showModal();

@@ -86,6 +86,10 @@ export class ShownStep {
       () => [store.roles],
       () => this.#judge({}),
     );
+    whenever(
+      () => [store.view.options.off],
+      () => this.#turnOffChosen(),
+    );
   }
 
   /** What is known of the step that is shown. */
@@ -187,6 +191,7 @@ export class ShownStep {
     this.#turn++;
     this.#isAsking = false;
     const { whole, kinds, group, cut } = this.known;
+    if (cut && !goesOn) store.view.set({ off: "" });
     this.#change({ ...NOTHING, query, cut: goesOn ? cut : null, ...(isSame && { whole, kinds, group }) });
     if (query >= 0) void this.#load();
   }
@@ -208,6 +213,7 @@ export class ShownStep {
       if (turn !== this.#turn) return;
       if (!this.whole || off) this.#judge({ isCurrent: true, whole: step, off });
       await this.#attribute(step, null);
+      if (turn === this.#turn) this.#turnOffChosen();
       if (off && turn === this.#turn) await this.#attribute(off, cut.mask);
     } catch (error) {
       if (turn === this.#turn) store.report(`Could not read this step: ${/** @type {Error} */ (error).message}`);
@@ -353,6 +359,16 @@ export class ShownStep {
     return heads.length ? { heads, copied: null } : null;
   }
 
+  /** The heads that a link or an entry of the history has switched off are off. */
+  #turnOffChosen() {
+    const { pointer, view } = this.store;
+    const { off } = view.options;
+    if (!this.whole || off === namesOf(this.cut?.heads ?? [])) return;
+    const heads = Array.from({ length: pointer.n_layer * pointer.n_head }, (_, i) => headAt(i, pointer));
+    const chosen = off.split("_");
+    void this.turnOff(heads.filter((head) => chosen.includes(namesOf([head]))));
+  }
+
   /** Exactly these heads are off from now on. @param {PictureId[]} heads */
   async turnOff(heads) {
     const { store } = this;
@@ -362,6 +378,7 @@ export class ShownStep {
     const mask = withScale(pointer.head_mask, pointer, heads, 0);
     const cut = heads.length ? { heads, mask, place: this.#place } : null;
     this.#judge({ cut, ...(!cut && { off: null }) });
+    store.view.set({ off: namesOf(heads) });
     if (!cut) return;
     try {
       const off = await this.#without(mask);
@@ -372,6 +389,7 @@ export class ShownStep {
       if (turn !== this.#turn) return;
       store.report(`Could not switch the heads off: ${/** @type {Error} */ (error).message}`);
       this.#judge({ cut: null, off: null });
+      store.view.set({ off: "" });
     }
   }
 
@@ -387,6 +405,9 @@ export class ShownStep {
     return this.#stepOf(new Float32Array(await answer.arrayBuffer()), logits, null);
   }
 }
+
+/** Heads as a link names them: "7.6_7.2". @param {PictureId[]} heads */
+const namesOf = (heads) => heads.map((head) => head.join(".")).join("_");
 
 /** @param {PictureId[] | undefined} heads @param {PictureId} head */
 const isAmong = (heads, head) => heads?.some((other) => isSamePicture(other, head)) ?? false;

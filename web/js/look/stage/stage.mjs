@@ -33,7 +33,8 @@ export class Stage {
   #hasFont = false;
   #hasBegun = false;
   #drawn = ""; // the step whose threads were drawn
-  #openedFor = ""; // the text for which the leading head was opened
+  #openedFor = ""; // the text and the step for which the leading head was opened
+  #chosenFor = ""; // the text for which the visitor chose a head
   /** @type {number | null} the head under the pointer */
   #pointed = null;
   about = make("p", { class: "hs-stage-about" });
@@ -146,7 +147,10 @@ export class Stage {
     );
     onChange(
       () => [store.clicks],
-      () => this.card.openFrom(this.tiles.tile(this.card.head)),
+      () => {
+        this.#chosenFor = store.pointer.run;
+        this.card.openFrom(this.tiles.tile(this.card.head));
+      },
     );
   }
 
@@ -222,13 +226,14 @@ export class Stage {
     }
   }
 
-  /** The open head: where the visitor has not chosen one, that which matters most. */
+  /** The open head: where the visitor has chosen none for this text, that which matters most for the shown word. */
   #openLeading() {
     const { store, step } = this;
     const { run, state } = store.pointer;
     const { leading } = step;
-    if (!step.shown?.isKnown || this.#openedFor === run) return;
-    this.#openedFor = run;
+    const place = `${run} ${step.query}`;
+    if (!step.shown?.isKnown || step.isOff || this.#openedFor === place || this.#chosenFor === run) return;
+    this.#openedFor = place;
     if (leading >= 0 && state !== "linked" && state !== "snapshot") store.view.choose(headAt(leading, store.pointer));
   }
 
@@ -255,6 +260,7 @@ export class Stage {
     heads.sort((a, b) => Math.abs(gains[b]) - Math.abs(gains[a]));
     const at = heads.indexOf(this.card.head);
     const next = heads[(at + by + heads.length) % heads.length];
+    this.#chosenFor = store.pointer.run;
     if (next !== undefined) store.view.choose(headAt(next, store.pointer));
     this.#light();
   }

@@ -14,11 +14,13 @@ import { stageMenu } from "./menu.mjs";
 /** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { ShownStep, Step } from "./shown_step.mjs" */
 
+const HOW_TO_END = `${matchMedia("(pointer: coarse)").matches ? "A tap" : "Any key"} shows the rest.`;
+
 /** What a text that is being written shows. @param {string} unit @param {boolean} hasDrawn whether a word was drawn */
 const writingWords = (unit, hasDrawn) =>
   hasDrawn
-    ? `Dotted ${unit}s were drawn by chance; the other new ones were the likeliest. Any key shows the rest.`
-    : `The model writes, one ${unit} after the other. Any key shows the rest.`;
+    ? `Dotted ${unit}s were drawn by chance; the other new ones were the likeliest. ${HOW_TO_END}`
+    : `The model writes, one ${unit} after the other. ${HOW_TO_END}`;
 
 /**
  * @typedef {object} Actions

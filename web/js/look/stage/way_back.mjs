@@ -3,7 +3,7 @@
 import { make, setText } from "../../lib/dom.mjs";
 import { effect } from "../../lib/reactive.mjs";
 import { plainly, textOf } from "../../lib/words.mjs";
-import { chooseDetails, wantsDetails } from "../panels/details.mjs";
+import { leaveDetails } from "../panels/details.mjs";
 
 /** @import { ShownText } from "../state/shown_text.mjs" */
 
@@ -14,8 +14,7 @@ export function wayBack(store) {
   const { view } = store;
   const back = () => {
     view.closeAsk();
-    if (wantsDetails()) chooseDetails(view, false);
-    else view.set({ details: false });
+    leaveDetails(view);
     scrollTo({ top: 0 });
   };
   const button = make("button", { type: "button", onclick: back }, "← Back to the sentence");

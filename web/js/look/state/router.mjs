@@ -11,6 +11,8 @@
  * @property {boolean} sheet whether the open head is a sheet over the text
  * @property {boolean} comparing whether two texts are compared
  * @property {boolean} menu whether the menu of a narrow screen is open
+ * @property {boolean} details whether the details are shown
+ * @property {boolean} guide whether the guide is open
  */
 
 /** @typedef {{ opened: PageState, chain: PageState[] }} Entry `chain`: what those before it held, here */
@@ -19,11 +21,12 @@ const MAX_ENTRIES = 30; // entries of a chain
 const BACK_TIMEOUT = 1000; // milliseconds within which the browser goes back
 
 /** @param {PageState} opened */
-const keyOf = ({ page, ask, sheet, comparing, menu }) => [page, ask, sheet, comparing, menu ?? false].join();
+const keyOf = ({ page, ask, sheet, comparing, menu, details, guide }) =>
+  [page, ask, ...[sheet, comparing, menu, details, guide].map(Boolean)].join();
 
 /** How much is open. @param {PageState} opened */
-const countOf = ({ ask, sheet, comparing, menu }) =>
-  [ask !== "", !["", "list"].includes(ask), sheet, comparing, menu].filter(Boolean).length;
+const countOf = ({ ask, sheet, comparing, menu, details, guide }) =>
+  [ask !== "", !["", "list"].includes(ask), sheet, comparing, menu, details, guide].filter(Boolean).length;
 
 /** @param {string} hash of an address @returns {PageName} */
 export const pageOf = (hash) =>
@@ -81,7 +84,8 @@ export class Router {
   get #current() {
     const page = pageOf(location.hash);
     const comparing = new URLSearchParams(location.search).has("b_sha256");
-    const opened = { page, ask: "", askWith: "", sheet: false, comparing, menu: false };
+    const { details } = this.read(); // which the visitor's browser remembers
+    const opened = { page, ask: "", askWith: "", sheet: false, comparing, menu: false, details, guide: false };
     return { opened, chain: [], ...history.state };
   }
 
@@ -126,7 +130,7 @@ export class Router {
     const before = this.#hasBegun ? null : history.state?.opened;
     if (before?.ask) this.show({ ...this.read(), ask: before.ask, askWith: before.askWith });
     const now = this.read();
-    const plain = /** @type {PageState} */ ({ ...now, ask: "", askWith: "", sheet: false, menu: false });
+    const plain = /** @type {PageState} */ ({ ...now, ask: "", askWith: "", sheet: false, menu: false, guide: false });
     const isFirst = !this.#hasBegun && !history.state?.opened && keyOf(plain) !== keyOf(now);
     this.#hasBegun = true;
     if (isFirst) {
