@@ -8,6 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.server import Server
 from helpers.tabs import Profiles
 
@@ -39,7 +40,7 @@ def ask(page: Any) -> Any:
     return answer
 
 
-@pytest.mark.parametrize("width", [390, 1024, 1440])
+@pytest.mark.parametrize("width", [390, 1440, *also_slow(1024)])
 def test_the_answer_moves_nothing(browser: Profiles, story: Server, width: int) -> None:
     page = opened(browser, story, width)
     before = page.evaluate(PLACES)

@@ -131,7 +131,7 @@ def test_the_page_saves_its_view(page: Any, server: Server, visit: Any, tmp_path
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize("about", ["a set", "own prompts", *also_slow("a long text")])
+@pytest.mark.parametrize("about", ["a set", *also_slow("own prompts", "a long text")])
 def test_an_answer_about_other_texts_is_saved_with_them(
     page: Any, server: Server, visit: Any, tmp_path: Path, about: str
 ) -> None:

@@ -25,7 +25,7 @@ def below(checkpoints: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     server.close()
 
 
-@pytest.mark.parametrize("way", ["strips", "passes"])
+@pytest.mark.parametrize("way", ["strips", *also_slow("passes")])
 def test_the_page_works_and_asks_for_nothing_outside_its_path(
     browser: Profiles, below: dict[str, Server], way: str
 ) -> None:

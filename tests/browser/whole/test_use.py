@@ -57,7 +57,7 @@ def test_examples_ask_for_what_is_in_view(page: Any, server: Server) -> None:
     assert page.locator(".hs-text").first.inner_text().replace("\n", "").endswith(written.replace("\n", ""))
 
 
-def test_an_answer_moves_nothing(page: Any) -> None:
+def test_an_answer_moves_nothing_and_examples_fit_a_phone(page: Any) -> None:
     open_use(page)
     tops = "[...document.querySelectorAll('.hu-example')].map((each) => each.getBoundingClientRect().top + scrollY)"
     before = page.evaluate(tops)
@@ -66,10 +66,6 @@ def test_an_answer_moves_nothing(page: Any) -> None:
         example.get_by_role("button", name="Run").click()
         expect(example.locator(".hu-answer .hu-soft").last).to_contain_text("Answered in")
     assert page.evaluate(tops) == before
-
-
-def test_examples_fit_a_phone(page: Any) -> None:
-    open_use(page)
     page.set_viewport_size({"width": 390, "height": 844})
     wide = "[...document.querySelectorAll('.hu-page pre')].filter((each) => each.scrollWidth > each.clientWidth).length"
     for language in ("curl", "Python", "openai", "JavaScript"):

@@ -145,7 +145,7 @@ def test_finished_lines_of_a_growing_text_stay_where_they_are(browser: Any, serv
         assert found["left"] == 0
 
 
-@pytest.mark.parametrize(("width", "height", "lines"), [(1440, 900, 2), (1024, 768, 3)])
+@pytest.mark.parametrize(("width", "height", "lines"), [(1440, 900, 2), *also_slow((1024, 768, 3))])
 def test_each_part_follows_the_one_above_it(
     browser: Any, launch: Callable[..., Server], width: int, height: int, lines: int
 ) -> None:
