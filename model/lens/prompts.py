@@ -12,12 +12,11 @@ from ..drawing.heat_map import Part, in_digits
 from ..errors import InputError, InvalidValue, shorten
 from .answer import Answer, left_out_in_words
 from .attribution import attribution
-from .composition import WAYS
 from .difference import difference
 from .head_roles import LOOKS, standard_error, text_roles
 from .interventions.knockout import knockout, removal
 from .interventions.patching import patch, patch_site
-from .interventions.paths import ROUTES, patch_paths
+from .interventions.paths import INTO, ROUTES, patch_paths
 from .lens import HasLens, Lens, call_question
 from .logit_lens import logit_lens
 from .one_head import head
@@ -127,7 +126,7 @@ OVER_PROMPTS: dict[AboutPrompts, Averaged] = {
 }
 
 
-PER_HEAD = ("delta", "heads", "exact", "estimate", *LOOKS, *(f"{r}_{w}" for r in ROUTES for w in WAYS))
+PER_HEAD = ("delta", "heads", "exact", "estimate", *LOOKS, *(f"{r}_{w}" for r in ROUTES for w in INTO))
 AXES: dict[str, tuple[str, ...]] = dict.fromkeys(PER_HEAD, ("n_layer", "n_head")) | {
     "mlps": ("n_layer",),
     "kl": ("n_layer + 1",),

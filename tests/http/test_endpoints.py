@@ -137,6 +137,7 @@ def test_only_documented_endpoints_are_public(client: Client) -> None:
         "/patch",
         "/composition",
         "/paths",
+        "/patch_paths",
         "/role_paths",
         "/difference",
         "/passages",

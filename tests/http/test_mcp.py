@@ -35,6 +35,7 @@ def test_tools_have_schemas_and_answers(server: Server, launch: Any, checkpoints
         "patch",
         "composition",
         "paths",
+        "patch_paths",
         "role_paths",
         "difference",
         "passages",

@@ -11,7 +11,7 @@ from torch import Tensor
 import model
 from helpers.models import max_difference, prompt_ids
 from helpers.oracles.families import ONE_OF_EACH, one_of_each_kind, reference, write
-from helpers.oracles.hooks import Theirs, contexts, hooked, inputs_of, replacing
+from helpers.oracles.hooks import Hook, Theirs, contexts, hooked, inputs_of, replacing
 from model.lens import one_head
 from model.lens.attribution import attribution
 from model.lens.composition import composition
@@ -20,7 +20,7 @@ from model.lens.interventions.ablated_graph import Edge, Graph, edges_between
 from model.lens.interventions.knockout import knockout
 from model.lens.interventions.patch_run import patch_run
 from model.lens.interventions.patching import patch
-from model.lens.interventions.paths import cut_paths
+from model.lens.interventions.paths import cut_paths, patch_paths
 from model.lens.interventions.reference import METHODS, NEEDS_REFERENCE
 from model.lens.ledger import ledger
 from model.lens.logit_lens import logit_lens
@@ -184,6 +184,19 @@ def test_patching_equals_hooks_on_transformers(both: Both) -> None:
                 assert float(ours.raw["residual"][layer, position]) == pytest.approx(difference(), abs=TOLERANCE)
 
 
+def projecting(theirs: Theirs, way: str, part: Tensor) -> Hook:
+    """A hook that puts ``part`` ``(T, heads, head_dim)`` in place of all heads' queries, keys or values."""
+
+    def replace(_module: object, _given: object, output: Tensor) -> Tensor:
+        if not theirs.is_fused:
+            return part.flatten(-2)[None]
+        fused = output.unflatten(-1, (theirs.n_head, 3, theirs.size)).clone()
+        fused[..., "qkv".index(way), :] = part
+        return fused.flatten(-3)
+
+    return replace
+
+
 @torch.inference_mode()
 @pytest.mark.parametrize("name", one_of_each_kind(ONE_OF_EACH))
 def test_paths_equal_hooks_on_transformers(name: str, tmp_path: Path) -> None:
@@ -217,15 +230,7 @@ def test_paths_equal_hooks_on_transformers(name: str, tmp_path: Path) -> None:
     for route, stream in seen.items():
         for way in "qkv":
             part = theirs.part(layer, way, theirs.part_of(layer, "norm_1")(stream))
-
-            def replace(_module: object, _given: object, output: Tensor, way: str = way, part: Tensor = part) -> Tensor:
-                if not theirs.is_fused:
-                    return part.flatten(-2)[None]
-                fused = output.unflatten(-1, (theirs.n_head, 3, theirs.size)).clone()
-                fused[..., "qkv".index(way), :] = part
-                return fused.flatten(-3)
-
-            with hooked(theirs.projection(layer, way), replace):
+            with hooked(theirs.projection(layer, way), projecting(theirs, way, part)):
                 changed, written = run()
             moved = float((changed - plain).abs().sum() / (2 * (N_TOKENS - 1)))
             if way == "v":
@@ -369,6 +374,53 @@ def test_neurons_equal_hooks_on_transformers(both: Both) -> None:
     writes = found.writes
     assert max_difference(writes.raised, logits.topk(5).values) <= EXACT
     assert max_difference(writes.lowered, logits.topk(5, largest=False).values) <= EXACT
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("name", one_of_each_kind(ONE_OF_EACH))
+def test_patched_paths_equal_hooks_on_transformers(name: str, tmp_path: Path) -> None:
+    """From a head of layer 0 into three heads together, and into the logits."""
+    theirs, text = opened(name, tmp_path, num_hidden_layers=3)
+    other = TextPass(text.gpt, prompt_ids(N_TOKENS, text.config.vocab_size, seed=1))
+    sender, receivers = 2, [(1, 0), (2, 1), (2, 3)]
+    own, span = contexts(theirs, text.ids), theirs.span(sender)
+    put = contexts(theirs, other.ids)["0"][:, span]
+    modules = {1: theirs.layer(1), 2: theirs.layer(2), 3: theirs.norm}
+    plain = inputs_of(theirs, {str(i): each for i, each in modules.items()}, text.ids)
+    added = theirs.adds(0, (own["0"][:, span] - put) @ theirs.output(0).weight[:, span].T, own["0"])
+    seen = {"direct": {layer: plain[str(layer)] - added for layer in modules}}
+    with ExitStack() as stack:
+        stack.enter_context(hooked(theirs.output(0), replacing(span, put), before=True))
+        seen["every"] = {layer: inputs_of(theirs, {"x": each}, text.ids)["x"] for layer, each in modules.items()}
+        for between in (1, 2):
+            hook = replacing(slice(None), own[str(between)])
+            stack.enter_context(hooked(theirs.output(between), hook, before=True))
+        seen["mlps"] = {layer: inputs_of(theirs, {"x": each}, text.ids)["x"] for layer, each in modules.items()}
+
+    def difference(logits: Tensor) -> float:
+        return float(logits[TOKEN] - logits[3])
+
+    options: Any = {"answer": TOKEN, "wrong": 3, "direction": "noise"}
+    found = patch_paths(text, other, receivers=receivers, **options)
+    into_logits = patch_paths(text, other, **options)
+    assert found.receivers == receivers and not into_logits.receivers
+    for route, streams in seen.items():
+        logits = theirs.head(theirs.norm(streams[3]))[-1]
+        ours = into_logits.raw[route]["logits"][0, sender]  # type: ignore[index]
+        assert float(ours) == pytest.approx(difference(logits), abs=TOLERANCE)
+        for way in "qkv":
+            with ExitStack() as stack:
+                for layer in (1, 2):  # the context vectors of its receivers, with the earlier ones in place
+                    part = theirs.part(layer, way, theirs.part_of(layer, "norm_1")(streams[layer]))
+                    with hooked(theirs.projection(layer, way), projecting(theirs, way, part)):
+                        changed = contexts(theirs, text.ids)[str(layer)]
+                    for at, head in receivers:
+                        if at == layer:
+                            hook = replacing(theirs.span(head), changed[:, theirs.span(head)])
+                            stack.enter_context(hooked(theirs.output(layer), hook, before=True))
+                logits = theirs(text.ids).logits[0, -1]
+            ours = found.raw[route][way][0, sender]  # type: ignore[index]
+            assert float(ours) == pytest.approx(difference(logits), abs=TOLERANCE)
 
 
 @torch.inference_mode()

@@ -10,7 +10,7 @@ from model.lens.interventions.circuit import MAX_PAIRS
 from model.lens.interventions.knockout import check_two_tokens
 from model.lens.interventions.patch_run import check_prompts
 from model.lens.interventions.patching import check_neurons
-from model.lens.interventions.paths import check_other_prompt
+from model.lens.interventions.paths import check_other_prompt, chosen_receivers
 from model.lens.interventions.reference import check_texts
 from model.lens.interventions.sites import find_site, n_components
 from model.lens.neurons import check_neuron
@@ -90,6 +90,11 @@ def paths(inquiry: Inquiry, limits: Limits) -> None:
     check_other_prompt(inquiry.ids, **options)
     if options["corrupted"] is None:
         reference(inquiry, limits)
+
+
+def patch_paths(inquiry: Inquiry, _limits: Limits) -> None:
+    check_prompts(inquiry.ids, inquiry.values["corrupted"])
+    chosen_receivers(inquiry.loaded.config, *(inquiry.values[name] for name in ("layer", "head", "receivers")))
 
 
 def role_paths(inquiry: Inquiry, _limits: Limits) -> None:

@@ -13,7 +13,7 @@ from model.lens.head_roles import roles, text_roles
 from model.lens.interventions.circuit import circuit
 from model.lens.interventions.knockout import knockout, removal
 from model.lens.interventions.patching import patch
-from model.lens.interventions.paths import paths, role_paths
+from model.lens.interventions.paths import patch_paths, paths, role_paths
 from model.lens.ledger import ledger
 from model.lens.logit_lens import logit_lens
 from model.lens.neurons import neuron
@@ -68,6 +68,13 @@ QUESTIONS: list[Question] = [
     PATCH,
     question("composition", composition, check=checks.composition, less="a smaller model", encode=Answer.to_dict),
     PATHS,
+    question(
+        "patch-paths",
+        patch_paths,
+        order="prompt corrupted layer head receivers model answer wrong direction head_mask",
+        check=checks.patch_paths,
+        less="shorter prompts or earlier heads",
+    ),
     question(
         "role-paths",
         role_paths,

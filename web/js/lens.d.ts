@@ -355,9 +355,10 @@ export interface PatchedPaths {
   direction: string;
   clean: number;
   corrupted: number;
-  direct: Record<"q" | "k" | "v", number[][]>;
-  mlps: Record<"q" | "k" | "v", number[][]>;
-  every: Record<"q" | "k" | "v", number[][]>;
+  receivers: [number, number][];
+  direct: Record<"q" | "k" | "v" | "logits", number[][]>;
+  mlps: Record<"q" | "k" | "v" | "logits", number[][]>;
+  every: Record<"q" | "k" | "v" | "logits", number[][]>;
 }
 
 export interface PathsAnswer {
@@ -386,6 +387,37 @@ export interface PathsBody {
   answer?: string | number | null;
   wrong?: string | number | null;
   direction?: "denoise" | "noise" | null;
+  tokens?: number[] | null;
+  corrupted_tokens?: number[] | null;
+}
+
+export interface PatchPathsAnswer {
+  model: string;
+  precision: Precision;
+  tokens: NamedToken[];
+  corrupted_tokens: NamedToken[];
+  answer: NamedToken;
+  wrong: NamedToken;
+  direction: string;
+  clean: number;
+  corrupted: number;
+  receivers: [number, number][];
+  direct: Record<"q" | "k" | "v" | "logits", number[][]>;
+  mlps: Record<"q" | "k" | "v" | "logits", number[][]>;
+  every: Record<"q" | "k" | "v" | "logits", number[][]>;
+}
+
+export interface PatchPathsBody {
+  model?: string | null;
+  prompt?: string | null;
+  corrupted?: string | null;
+  layer?: number | null;
+  head?: number | null;
+  receivers?: number[][] | null;
+  answer?: string | number | null;
+  wrong?: string | number | null;
+  direction?: "denoise" | "noise" | null;
+  head_mask?: number[][] | null;
   tokens?: number[] | null;
   corrupted_tokens?: number[] | null;
 }
@@ -753,6 +785,7 @@ export interface Questions {
   patch: { method: "POST"; body: PatchBody; answer: PatchAnswer };
   composition: { method: "GET"; body: CompositionBody; answer: CompositionAnswer };
   paths: { method: "POST"; body: PathsBody; answer: PathsAnswer };
+  "patch-paths": { method: "POST"; body: PatchPathsBody; answer: PatchPathsAnswer };
   "role-paths": { method: "GET"; body: RolePathsBody; answer: RolePathsAnswer };
   circuit: { method: "POST"; body: CircuitBody; answer: CircuitAnswer };
   "token-circuit": { method: "GET"; body: TokenCircuitBody; answer: TokenCircuitAnswer };

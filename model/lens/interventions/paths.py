@@ -1,21 +1,25 @@
 """Path patching: what changes in a head if it does not see the output of an earlier head."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Annotated, Any, Literal, TypedDict, get_args
 
 import torch
 from torch import Tensor
 
+from ...config import GPTConfig, check_int
 from ...drawing.heat_map import Part, in_digits
 from ...errors import InputError, InvalidValue
+from ...gpt import Block
+from ...modules.head_tensors import Head
 from ..answer import Answer, NotSent, PerHead, SentAs, sent
 from ..composition import WAYS, Way
 from ..head_roles import ROLES, Role, random_texts
 from ..lens import Lens
 from ..progress import Progress, ignore, part, parts
-from ..question import AnswerToken, HeadIndex, Layer, PatchDirection, Reads, WrongToken
-from ..text_pass import Edit, Text, TextPass
+from ..question import AnswerToken, HeadIndex, Layer, PatchDirection, Reads, Within, WrongToken
+from ..text_pass import Edit, Text, TextPass, heads_by_layer
 from .patch_run import check_prompts, patch_run
 from .patching import Differences, PairContent, about
 from .reference import HeadReplacement, Method, Reference, ReferenceSet, contexts_of, read_reference, replacement
@@ -24,7 +28,13 @@ from .reference import HeadReplacement, Method, Reference, ReferenceSet, context
 # other heads as they were, the route of Wang et al. 2023; or also through the heads between.
 Route = Literal["direct", "mlps", "every"]
 ROUTES: tuple[Route, ...] = get_args(Route)
-IN_WORDS: dict[Route, str] = {"direct": "the direct path", "mlps": "the path through MLPs", "every": "all paths"}
+IN_WORDS: dict[Route, str] = {
+    "direct": "the direct path",
+    "mlps": "the path with MLPs recomputed and heads frozen",
+    "every": "all paths",
+}
+Into = Literal[Way, "logits"]  # what a path leads into: the queries, keys or values of heads, or the logits
+INTO: tuple[Into, ...] = (*WAYS, "logits")
 
 
 def as_family(parts: Iterator[Part], family: str) -> Iterator[Part]:
@@ -33,36 +43,43 @@ def as_family(parts: Iterator[Part], family: str) -> Iterator[Part]:
 
 
 PerWay = dict[Way, PerHead]  # [earlier layer][earlier head]
+PerInto = dict[Into, PerHead]
 
 
 class PatchedPaths(PairContent):
     """The logit differences with a path patched, normalised: 0 is the corrupted prompt, 1 the clean one."""
 
-    direct: PerWay
-    mlps: PerWay
-    every: PerWay
+    receivers: Annotated[list[Head], "The heads that paths lead into, each as `[layer, head]`; none for the logits."]
+    direct: Annotated[PerInto, "By the direct path alone."]
+    mlps: Annotated[PerInto, "MLPs are recomputed, and all other heads frozen (Wang et al. 2022)."]
+    every: Annotated[PerInto, "By all paths, also through other heads."]
 
 
 @dataclass(frozen=True)
 class PathPatching(Differences):
-    """The logit difference with the path from each earlier head into a head of layer ``L`` patched: 0 is corrupted, 1
-    is clean. ``raw`` has the differences themselves.
+    """The logit difference with the path from each earlier head into the receivers patched: 0 is corrupted, 1 is clean.
+
+    ``raw`` has the differences themselves. Paths lead into heads, the last of which is in layer ``L``, or, without
+    ``receivers``, into the logits, where ``L`` is the number of layers.
     """
 
-    raw: Annotated[dict[Route, PerWay], NotSent(), "The same before normalisation."]
+    raw: Annotated[dict[Route, PerInto], NotSent(), "The same before normalisation."]
+    receivers: Annotated[list[Head], "The heads that paths lead into; none for the logits."] = field(
+        default_factory=list
+    )
 
     @property
     @sent
-    def effects(self) -> dict[Route, PerWay]:
-        """``effects[route][way]`` is ``(L, n_head)``."""
+    def effects(self) -> dict[Route, PerInto]:
+        """``effects[route][way]`` is ``(L, n_head)``; for the logits, the only way is "logits"."""
         return {route: {way: self.restored(each) for way, each in ways.items()} for route, ways in self.raw.items()}
 
     @property
     def summary(self) -> str:
         grids = {
-            f"{IN_WORDS[route]} into {way} from": each
+            f"{IN_WORDS[route]} into {into} from": each
             for route, ways in self.effects.items()
-            for way, each in ways.items()
+            for into, each in ways.items()
         }
         grid = torch.stack(list(grids.values()))
         said = [self.most_moved(grid, list(grids), "n_layer", "n_head")] if grid.numel() else []
@@ -73,7 +90,7 @@ class PathPatching(Differences):
 
     def content(self) -> PatchedPaths:
         direct, mlps, every = (self.effects[route] for route in ROUTES)
-        return {**self.about(), "direct": direct, "mlps": mlps, "every": every}
+        return {**self.about(), "receivers": self.receivers, "direct": direct, "mlps": mlps, "every": every}
 
 
 @dataclass(frozen=True)
@@ -294,42 +311,86 @@ def cut_paths(
 def patch_paths(
     clean: TextPass,
     corrupted: Annotated[TextPass, Reads.TEXT, "A prompt that leads to another answer."],
-    layer: Layer,
-    head: HeadIndex,
+    layer: Annotated[int | None, Within(below="n_layer"), "The layer of the head that paths lead into."] = None,
+    head: Annotated[int | None, Within(below="n_head"), "That head."] = None,
     *,
+    receivers: Annotated[
+        Sequence[Head] | None,
+        Reads.HEADS,
+        "Several heads that paths lead into together, each as `[layer, head]`. Without any head, paths lead into the "
+        "logits.",
+    ] = None,
     answer: AnswerToken = None,
     wrong: WrongToken = None,
     direction: PatchDirection = "denoise",
     progress: Progress = ignore,
 ) -> PathPatching:
-    """How much each path from an earlier head into a head carries the difference between two prompts.
+    """How much each path from an earlier head into other heads, or into the logits, carries the difference between two
+    prompts.
 
-    Patch the path from each earlier head into the queries, keys or values of one head, and measure the answer.
+    Patch the path from each earlier head into the queries, keys or values of ``receivers``, or into the logits, and
+    measure the answer.
 
     Path patching between two prompts (Wang et al. 2023, Goldowsky-Dill et al. 2023): the earlier head's output is taken
-    from the other prompt, but only where the later head's queries, keys or values are computed from it; everything
-    after the later head is recomputed. Routes are those of ``cut_paths``, of which "mlps" is that of Wang et al.; the
-    prompts and the measure are those of ``patching.patch``. Raises ``InputError`` as that does, and if there is no such
-    head.
+    from the other prompt, but only where the receivers' queries, keys or values, or the logits, are computed from it;
+    everything after the receivers is recomputed, and so is what else a later receiver reads of an earlier one. Routes
+    are those of ``cut_paths``, of which "mlps" is that of Wang et al.: all other heads are frozen, and MLPs recomputed.
+    Into the logits, "every" is the same as patching the head. The prompts and the measure are those of
+    ``patching.patch``. Raises ``InputError`` as that does, and if there is no such head.
     """
-    clean.check_head(layer, head)
+    heads_into = chosen_receivers(clean.config, layer, head, receivers)
     run = patch_run(clean, corrupted, answer=answer, wrong=wrong, direction=direction)
-    into = run.into
-    own, context = parts_of(into, layer, head, into.stream[layer]), into.context(layer)
-    mask = into.mask_of(layer)
-    effects: dict[Route, dict[Way, Tensor]] = {}
+    text, contexts = run.into, contexts_of(run.source)
+    layers = sorted({each for each, _ in heads_into}) or [text.config.n_layer]
+    ways: tuple[Into, ...] = WAYS if heads_into else ("logits",)
+    effects: dict[Route, PerInto] = {}
     for index, route in enumerate(ROUTES):
-        effects[route] = {way: torch.zeros(layer, into.config.n_head) for way in WAYS}
-        for earlier, heads, x in without_each(into, layer, route, "resample", contexts_of(run.source)):
-            patched = parts_of(into, layer, head, x)
-            for way in WAYS:
-                vectors = own | {way: patched[way]}
-                found = head_weights(into, layer, vectors["q"], vectors["k"]) @ vectors["v"]  # (B, T, head_dim)
-                changed = context.repeat(len(heads), 1, 1, 1)
-                changed[:, :, head] = found if mask is None else found * mask[head]
-                effects[route][way][earlier, heads] = run.measure(into.run_with_context(layer, changed)).cpu()
-            progress((index + (earlier + 1) / layer) / len(ROUTES))
-    return PathPatching(*about(run, direction), effects)
+        effects[route] = {way: torch.zeros(layers[-1], text.config.n_head) for way in ways}
+        for earlier, heads, streams in streams_without_each(text, layers, route, "resample", contexts):
+            for way in ways:
+                final = streams[layers[-1]] if way == "logits" else with_receivers(text, heads_into, streams, way)
+                effects[route][way][earlier, heads] = run.measure(final).cpu()
+            progress((index + (earlier + 1) / layers[-1]) / len(ROUTES))
+    return PathPatching(*about(run, direction), effects, heads_into)
+
+
+def chosen_receivers(
+    config: GPTConfig, layer: int | None, head: int | None, receivers: Sequence[Head] | None
+) -> list[Head]:
+    """The heads that paths lead into; none for the logits. Raises ``InputError`` for a head that does not exist."""
+    if receivers is not None:
+        if layer is not None or head is not None:
+            raise InputError("receivers", "receivers stand in the place of layer and head: give either.")
+        heads_by_layer(config, receivers)
+        return sorted({(each, index) for each, index in receivers})
+    if layer is None and head is None:
+        return []
+    if layer is None or head is None:
+        raise InputError("head", "A head needs both layer and head.")
+    check_int("layer", layer, config.n_layer - 1, least=0)
+    check_int("head", head, config.n_head - 1, least=0)
+    return [(layer, head)]
+
+
+def with_receivers(text: TextPass, receivers: Sequence[Head], streams: Mapping[int, Tensor], way: Way) -> Tensor:
+    """The final stream ``(B, T, C)`` if each of ``receivers`` computed its queries, keys or values from ``streams``, by
+    layer. Everything else is recomputed. Receivers of other layers are as they are.
+    """
+    by_layer = heads_by_layer(text.config, [each for each in receivers if each[0] in streams])
+
+    def attend(block: Block, x: Tensor) -> Tensor:
+        context, _ = block.attn.context(x, head_mask=text.mask_of(block.layer))
+        for head in by_layer.get(block.layer, ()):
+            own = dict(zip(WAYS, block.attn.queries_keys_values(x, head=head), strict=True))
+            vectors = {name: each[:, 0] for name, each in own.items()}
+            vectors[way] = parts_of(text, block.layer, head, streams[block.layer])[way]
+            found = head_weights(text, block.layer, vectors["q"], vectors["k"]) @ vectors["v"]
+            mask = text.mask_of(block.layer)
+            context[:, :, head] = found if mask is None else found * mask[head]
+        return block.attn.output(context.to(x.dtype))
+
+    first = min(by_layer)
+    return text.gpt.run_blocks(text.stream[first].expand_as(streams[first]), attend, start=first)
 
 
 def role_paths(
@@ -395,20 +456,34 @@ def without_each(
 
     Yields the earlier layer, some of its heads ``(B,)``, and the streams ``(B, T, C)``.
     """
+    for earlier, heads, streams in streams_without_each(text, [layer], route, method, reference):
+        yield earlier, heads, streams[layer]
+
+
+def streams_without_each(
+    text: TextPass, layers: Sequence[int], route: Route, method: Method, reference: Tensor | None
+) -> Iterator[tuple[int, Tensor, dict[int, Tensor]]]:
+    """The same before several ``layers``, in ascending order, of which the last may be the number of layers: the
+    stream after all. Of each head, there are those of later layers.
+    """
     n_head = text.config.n_head
-    own = [text.context(between) for between in range(layer)]
+    own = [text.context(between) for between in range(layers[-1])]
     edits: dict[Route, Edit | None] = {"mlps": lambda between, _: own[between], "every": None}
-    for earlier in range(layer):
+    for earlier in range(layers[-1]):
+        later = [layer for layer in layers if layer > earlier]
         block, context = text.block(earlier), own[earlier]  # (1, T, n_head, head_dim)
         change = context[0] - replacement(text, earlier, method, reference)[0]
         removed = change.transpose(0, 1) @ block.attn.matrices().W_O  # (n_head, T, C)
         output = block.attn.output(context)
         for heads in torch.arange(n_head).split(text.batch_size):
             if route == "direct":
-                x = text.stream[layer] - block.attention_adds(removed[heads], output)
-            else:
-                x = text.run_with_output(earlier, output - removed[heads], edits[route], stop=layer)
-            yield earlier, heads, x
+                added = block.attention_adds(removed[heads], output)
+                yield earlier, heads, {layer: text.stream[layer] - added for layer in later}
+                continue
+            streams = {later[0]: text.run_with_output(earlier, output - removed[heads], edits[route], stop=later[0])}
+            for start, stop in pairwise(later):
+                streams[stop] = text.run_layers(streams[start], edit=edits[route], start=start, stop=stop)
+            yield earlier, heads, streams
 
 
 def parts_of(text: TextPass, layer: int, head: int, x: Tensor) -> dict[Way, Tensor]:

@@ -12,7 +12,7 @@ from helpers.models import max_difference, prompt_ids
 from model import InputError, LoadedModel
 from model.lens import text_pass
 from model.lens.head_roles import repeated_tokens
-from model.lens.interventions.paths import cut_paths, role_cuts
+from model.lens.interventions.paths import cut_paths, patch_paths, role_cuts
 from model.lens.interventions.reference import Method
 from model.lens.text_pass import TextPass
 
@@ -115,6 +115,10 @@ def test_invalid_arguments_are_refused(tiny: LoadedModel) -> None:
             cut_paths(text, **place)
         with pytest.raises(InputError, match=f"{field} must be an integer from 0 to"):
             role_cuts([text], **place)
+    other = TextPass(tiny.gpt, [*IDS[:-1], IDS[-1] ^ 1])
+    for chosen in ({"layer": 1}, {"layer": 1, "head": 0, "receivers": [(2, 0)]}, {"receivers": [(3, 0)]}):
+        with pytest.raises(InputError, match="both layer and head|in the place of|a layer below 3"):
+            patch_paths(text, other, **chosen)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="way must be 'q' or 'k'"):
         role_cuts([text], layer=1, head=0, way="v")
 

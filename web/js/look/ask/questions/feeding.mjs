@@ -24,7 +24,7 @@ const SLIGHT_EFFECT = 0.02; // of the attention or of a score: a cut with a smal
 
 const BY = { weights: "weights", cut: "cut in this text", role: "effect on its role" };
 export const WAYS = { q: "queries", k: "keys", v: "values" };
-const ROUTES = { every: "every path", direct: "direct path" };
+const ROUTES = { every: "every path", mlps: "through MLPs", direct: "direct path" };
 const HELP = {
   weights:
     "Composition scores (Elhage et al. 2021): how much of what the earlier head can write lies in the directions " +
@@ -36,7 +36,8 @@ const HELP = {
   cut:
     "The earlier head’s output is replaced with its mean over the reference set (24 short English passages that come " +
     "with Headscope), but only for this head’s queries, keys or values. Every path: also through the layers in " +
-    "between; direct path: only through the residual stream.",
+    "between; through MLPs: these are recomputed, and all other heads frozen (Wang et al. 2022); direct path: only " +
+    "through the residual stream.",
   role:
     "The same cut on random tokens that are repeated once, with the mean over these tokens. There an induction head " +
     "looks at what came after the same token. If the score falls without an earlier head, this head depends on it.",
@@ -234,7 +235,7 @@ export function readComposition(answer, [layer, head], way, isRotary = false) {
  * How much changes in this text when a path is cut.
  * @param {PathsAnswer} answer
  * @param {Way} way
- * @param {"direct" | "every"} route
+ * @param {keyof typeof ROUTES} route
  * @returns {Conclusion}
  */
 function readCuts(answer, way, route) {
@@ -264,7 +265,7 @@ function readCuts(answer, way, route) {
 /**
  * How much a head's score for its role falls when a path is cut.
  * @param {RolePathsAnswer} answer
- * @param {"direct" | "every"} route
+ * @param {keyof typeof ROUTES} route
  * @returns {Conclusion & { role: Role }}
  */
 export function readRole(answer, route) {
