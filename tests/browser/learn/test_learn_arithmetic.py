@@ -7,8 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers import also_slow
-from helpers.learn_page import number, open_rung, settle, table, unfolded
-from helpers.oracles.published import WEIGHT_SPLITS, assert_close
+from helpers.learn_page import open_rung, settle, table, unfolded
 from helpers.server import Server
 
 pytestmark = pytest.mark.gradio
@@ -37,17 +36,6 @@ def test_another_model_can_be_chosen_on_every_rung(page: Any, rung: int) -> None
     if rung == 10:
         expect(page.get_by_text("tiny, chosen at the top: 3 layers × 4 heads of 8 numbers")).to_be_visible()
     assert errors == []
-
-
-@pytest.mark.slow
-def test_the_bias_of_the_output_projection_is_one_of_the_terms(page: Any) -> None:
-    open_rung(page, 8)
-    click(page, "After the output projection", 1, 0)
-    terms = [number(text) for text in page.locator(".hl-unfold .hl-term span").all_text_contents()]
-    total = number(page.locator(".hl-unfold output").text_content())
-    assert len(terms) == 3 and sum(terms) == pytest.approx(total, abs=2e-4)
-    assert_close(total, WEIGHT_SPLITS[1][0])
-    expect(page.locator(".hl-unfold .hl-term small").last).to_have_text("bias")
 
 
 @pytest.mark.slow

@@ -20,62 +20,6 @@ def exercise(page: Any, place: int) -> Any:
     return page.locator(".hl-step > .hl-exercises > ol > li").nth(place)
 
 
-def further_exercise(page: Any, place: int) -> Any:
-    return page.locator(".hl-fold > .hl-exercises > ol > li").nth(place)
-
-
-def test_a_hint_follows_a_wrong_answer_and_the_worked_answer_a_second_one_on_request(page: Any) -> None:
-    open_rung(page, 6)
-    task = exercise(page, 0)
-    said, solve = task.get_by_role("status"), task.get_by_role("button", name="Show the worked answer")
-    assert "√64" not in task.text_content()
-    for nothing in ("", "many"):
-        task.get_by_label("Your number").fill(nothing)
-        task.get_by_role("button", name="Check").click()
-        expect(said).to_have_text("Type a number, such as 0.25, or a fraction, such as 1/4.")
-    task.get_by_label("Your number").fill("64")
-    task.get_by_role("button", name="Check").click()
-    expect(said).to_have_text(re.compile("^Not yet. That is head_dim itself. Hint: The divisor is"))
-    expect(solve).to_be_hidden()
-    page.reload()
-    show_page(page, "Learn")
-    settle(page, 6)
-    expect(said).to_have_text(re.compile("^Not yet. .*Hint: "))
-    task.get_by_label("Your number").fill("32")
-    task.get_by_role("button", name="Check").click()
-    expect(said).to_have_text(re.compile("^Not yet. .*Hint: "))
-    assert "√64" not in task.text_content()
-    solve.click()
-    expect(said).to_have_text(re.compile("^The answer: 8. By √64"))
-    expect(task.get_by_label("Your number")).to_be_disabled()
-    page.reload()
-    show_page(page, "Learn")
-    settle(page, 6)
-    expect(said).to_have_text(re.compile("^The answer: 8"))
-    task.get_by_role("button", name="Try again").click()
-    expect(task.locator(".hl-why")).to_be_empty()
-    task.get_by_label("Your number").fill("16/2")
-    task.get_by_role("button", name="Check").click()
-    expect(said).to_have_text(re.compile("^Yes"))
-    many = further_exercise(page, 0)
-    for i in (0, 1, 3):
-        many.get_by_role("checkbox").nth(i).check()
-    many.get_by_role("button", name="Check").click()
-    expect(many.get_by_role("status")).to_have_text(re.compile("^Yes"))
-
-
-def test_steps_are_put_in_order(page: Any) -> None:
-    open_rung(page, 9)
-    task = exercise(page, 1)
-    order = ["layer norm", "attention", "add to the residual stream", "layer norm again", "MLP", "add again"]
-    for place, step in enumerate(order):
-        names = [text.removeprefix("↑↓ ") for text in task.locator(".hl-order li").all_text_contents()]
-        for _ in range(names.index(step) - place):
-            task.get_by_role("button", name=f"Up: {step}", exact=True).click()
-    task.get_by_role("button", name="Check").click()
-    expect(task.get_by_role("status")).to_have_text(re.compile("^Yes"))
-
-
 @pytest.mark.slow
 def test_the_prediction_about_the_model_is_posed_anew_for_another_text(page: Any) -> None:
     open_rung(page, 10)

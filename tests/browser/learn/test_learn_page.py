@@ -252,15 +252,6 @@ def test_a_rung_is_saved_as_a_notebook(page: Any, rung: int) -> None:
 
 
 @pytest.mark.slow
-def test_the_core_takes_38_minutes(page: Any) -> None:
-    minutes = [text.split() for text in page.locator(".hl-nav small").all_text_contents()]
-    core = {rung: int(parts[1]) for rung, parts in enumerate(minutes, 1) if parts[0] == "●"}
-    assert list(core) == [4, 5, 6, 7, 8, 10, 11] and sum(core.values()) == 38
-    in_short = re.compile(r"If you have little time: lessons 4\W8, 10 and 11, 38 min with exercises")
-    expect(page.get_by_text(in_short)).to_be_visible()
-
-
-@pytest.mark.slow
 def test_a_rung_says_that_it_loads(page: Any) -> None:
     held = []
     page.route("**/learn/whole-model", lambda route: held.append(route))

@@ -18,7 +18,6 @@ from helpers.texts import Texts
 from model import ladder
 from model.ladder.bigram import BigramTraining
 from model.ladder.terms import seeded
-from model.ladder.text import split_words
 from web.learn.lesson_request import MAX_TRAINING_TEXT_CHARACTERS
 
 TRAINING_TEXT = "to be or not to be, that is the question. " * 40
@@ -30,24 +29,6 @@ def train(page: Any) -> str:
     done = page.get_by_text(re.compile(r"^Done\. Loss on the training part"))
     expect(done).to_be_visible(timeout=120_000)
     return done.text_content()
-
-
-@pytest.mark.parametrize(
-    ("stride", "rows"), [(1, published.VERDICT_STRIDE_1_ROWS), *also_slow((4, published.VERDICT_STRIDE_4_ROWS))]
-)
-def test_windows_take_the_published_places(page: Any, stride: int, rows: list[list[int]]) -> None:
-    """The page's tokens are words and the published ones byte pairs, but the positions in the text are the same."""
-    text = "Two hands of the old clock, which nobody had wound for years, pointed at ten past midnight -- again."
-    words = split_words(text)
-    open_rung(page, 2)
-    say(page, text)
-    settle(page, 2)
-    move(page, "stride", stride, str(stride))
-    expect(page.get_by_text(f"{(len(words) - 5) // stride + 1} windows of 4 from {len(words)} tokens")).to_be_visible()
-    for window, row in enumerate(rows):
-        places = [published.VERDICT_FIRST_IDS.index(token_id) for token_id in row]
-        shown = table(page, f"Window {window}").locator("td span").all_text_contents()
-        assert shown == [words[at] for at in places] + [words[at + 1] for at in places]
 
 
 @pytest.mark.slow  # 10,000 steps; that a training learns is tried in test_learn.py
@@ -142,26 +123,6 @@ def test_a_sentence_may_lie_below_the_floor_of_the_training_text(page: Any) -> N
     open_rung(page, 3)
     said = "= 2.4507, is the loss on your sentence. The floor of part 2, 2.4519, holds"
     expect(page.get_by_text(said)).to_be_visible()
-
-
-@pytest.mark.slow
-def test_both_softmaxes_unfold(page: Any) -> None:
-    open_rung(page, 5)
-    unfold, hint = (
-        page.locator(".hl-unfold"),
-        page.get_by_text("Point at any number, click it"),
-    )
-    expect(hint).to_be_visible()
-    table(page, "The words x").locator("button").nth(0).click()
-    expect(unfold).to_contain_text("those that the book uses")
-    expect(hint).to_be_hidden()
-    for name in ("Softmax by its definition", "Stable softmax"):
-        table(page, name).locator("button").nth(6 + 2).click()
-        expect(unfold.locator("output")).to_have_text(f"{published.SIMPLE_WEIGHTS[1][2]:.4f}")
-    move(page, "scores ×", 15, "1000")
-    table(page, "Softmax by its definition").locator("button").nth(6 + 2).click()
-    expect(unfold).to_contain_text("∞")
-    expect(unfold.locator("output")).to_have_text("NaN")
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,18 @@ test("the long plan has the whole core, in 75 to 90 minutes; the rung of trainab
     assert.ok(minutes >= 12 && minutes <= 15);
 });
 
+test("whoever has little time needs 43 minutes", () => {
+  const core = RUNGS.filter((rung) => rung.core);
+  assert.deepEqual(
+    core.map((rung) => RUNGS.indexOf(rung) + 1),
+    [4, 5, 6, 7, 8, 10, 11],
+  );
+  assert.equal(
+    core.reduce((sum, { minutes }) => sum + minutes, 0),
+    43,
+  );
+});
+
 test("the page has goals, a discussion, misconceptions and every answer of every rung", () => {
   const link = (/** @type {number} */ _, /** @type {string} */ text) => make("a", {}, text);
   const element = globalThis.document.createElement("div");

@@ -1,0 +1,72 @@
+// The story about the kite on rungs 10 and 11: what is computed, and what is shown where the model is not offered.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { openWindow, texts } from "../widgets/small_dom.mjs";
+import { StoryWithoutHeads, storyByTheLessons } from "../../../web/js/learn/widgets/kite.mjs";
+
+openWindow("");
+const HEADS = [
+  [4, 3],
+  [7, 6],
+];
+const ALL = { kite: 0.943, new: 0.048, string: 0.002 };
+
+/** The server's answer: "kite" is likely until all heads are gone. @param {number[][]} muted */
+function told(muted) {
+  const kite = muted.length === HEADS.length ? 0.006 : 0.943 - 0.2 * muted.length;
+  const isMuted = (/** @type {number[]} */ head) => muted.some((each) => String(each) === String(head));
+  return {
+    model: "stories-bpe",
+    chances: [ALL, { ...ALL, kite }],
+    best: { text: kite > 0.5 ? " kite" : " new", p: Math.max(kite, 0.89) },
+    heads: HEADS.map((head) => ({ head, weight: 0.5, isMuted: isMuted(head) })),
+    error: 1e-7,
+    largest_error: 1e-4,
+  };
+}
+
+/** @param {(muted: number[][]) => object} answer */
+const serve = (answer) =>
+  (globalThis.fetch = async (_, { body }) => Response.json(answer(JSON.parse(String(body)).muted ?? [])));
+
+/** Until what was asked has been shown. */
+const settled = () => new Promise((done) => setTimeout(done));
+
+test("heads are taken away one by one and all together, and the chances follow", async () => {
+  serve(told);
+  const { element } = new StoryWithoutHeads({});
+  await settled();
+  await settled();
+  const shown = () => texts(element, "figcaption").at(-1);
+  const press = async (/** @type {string} */ name) => {
+    [...element.querySelectorAll("button")].find(({ textContent }) => textContent === name)?.click();
+    await settled();
+  };
+  assert.equal(shown(), "Without 2 heads: L4 H3, L7 H6"); // at first all are gone
+  assert.match(texts(element, "[role=status]")[0], /“new”, with a chance of 89%/);
+  await press("Give all back");
+  assert.equal(shown(), "With all heads");
+  await press("L7 H6");
+  assert.equal(shown(), "Without 1 head: L7 H6");
+  assert.match(texts(element, "[role=status]")[0], /“kite”/);
+});
+
+test("rung 10 shows what the construction expects, and where its heads look", async () => {
+  serve(told);
+  const element = storyByTheLessons();
+  await settled();
+  assert.match(element.textContent, /What your construction expects next/);
+  assert.match(texts(element, ".hl-stamp")[0], /recomputed = model/);
+});
+
+test("where stories-bpe is not offered, the recorded chances stay and are said to be recorded", async () => {
+  serve(() => ({ model: null }));
+  const without = new StoryWithoutHeads({}).element;
+  const whole = storyByTheLessons();
+  await settled();
+  for (const element of [without, whole]) assert.match(element.textContent, /As recorded: this server does not offer/);
+  assert.match(without.textContent, /Without the seven heads/);
+  assert.equal(texts(without, "button").length, 0);
+});
