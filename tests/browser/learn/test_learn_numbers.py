@@ -14,7 +14,6 @@ from model import ladder
 from model.ladder.block import gelu
 
 
-
 def cell(page: Any, name: str, row: int, column: int) -> Any:
     return table(page, name).locator("tbody tr").nth(row).locator("td").nth(column)
 

@@ -7,7 +7,7 @@ export const content = {
   core: true,
   learned: "A weighted average of the past is a product with a triangular matrix, which a masked softmax can produce.",
   prediction: {
-    ask: "Each token is about to get a row of weights, one for every token so far. What do the numbers in the last row of “Weights”, outlined in the figure, add up to?",
+    ask: "Each token is about to get a row of weights, one for every token so far. What do the numbers in the last row of “Weights” add up to, which the next step shows outlined?",
     options: ["The number of tokens", "1", "1 / the number of tokens"],
     right: 1,
     why: "With equal scores, each of n tokens has the weight 1 / n. The result is an average because each row adds up to 1. The same holds for attention weights.",

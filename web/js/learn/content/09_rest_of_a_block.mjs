@@ -7,10 +7,10 @@ export const content = {
   core: false,
   learned: "A block adds to the residual stream twice: what attention gathered, and what the MLP makes of it.",
   prediction: {
-    ask: "All numbers of a word are multiplied by ten. What does layer norm return?",
+    ask: "Layer norm subtracts from a word’s numbers their mean, and divides by their standard deviation. All of them are multiplied by ten first. What does it return?",
     options: ["Ten times the result", "Almost the same result", "A tenth of the result"],
     right: 1,
-    why: "It divides by their standard deviation, which has also grown tenfold. So attention and the MLP read numbers of the same size in every layer, however much was added to the stream.",
+    why: "The standard deviation has also grown tenfold. So attention and the MLP read numbers of the same size in every layer, however much was added to the stream.",
   },
   steps: [
     {

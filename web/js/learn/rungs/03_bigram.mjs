@@ -209,8 +209,9 @@ class BigramLesson extends Drawing {
 function predictionFor(size) {
   return {
     ask:
-      `An untrained bigram model predicts the next of ${size} characters. Is its loss above or below ln ${size} = ` +
-      `${fixed(Math.log(size), 2)}, the loss of giving each of them the same probability?`,
+      `An untrained bigram model, with random numbers in its table, predicts the next of ${size} characters. Is its ` +
+      `loss, its mean surprise, above or below ln ${size} = ${fixed(Math.log(size), 2)}, that of giving each of them ` +
+      "the same probability?",
     options: ["Below", "Exactly that", "Above"],
     right: 2,
     why:

@@ -40,7 +40,8 @@ export class HeadCard {
     this.matrix = make("div", { class: "hs-card-matrix" }, this.canvas, this.row, this.cell, this.labels, axes);
     this.name = make("h3", {});
     this.role = make("span", {});
-    this.how = make("a", { href: "#learn/11", class: "hs-card-how", hidden: true }, "How does a head do that?");
+    const rest = make("span", { class: "hs-on-wide" }, " does a head do that");
+    this.how = make("a", { href: "#learn/11", class: "hs-card-how", hidden: true }, "How", rest, "?");
     this.adds = make("p", {
       title: "With all other scores as they are, 1 more makes the odds of a word 2.7 times as high",
     });
