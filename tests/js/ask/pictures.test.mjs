@@ -7,6 +7,7 @@ import { openWindow, press, texts } from "../widgets/small_dom.mjs";
 openWindow("");
 const { decidedPlain, LayerStrip } = await import("../../../web/js/look/ask/questions/logit_lens.mjs");
 const { fourBars, mainWords } = await import("../../../web/js/look/ask/questions/four_bars.mjs");
+const { sumAsWritten } = await import("../../../web/js/look/ask/questions/ledger.mjs");
 const { residualMap } = await import("../../../web/js/look/ask/questions/residual_map.mjs");
 const { windowStart } = await import("../../../web/js/look/ask/token_grid.mjs");
 
@@ -121,4 +122,30 @@ test("four bars for each of the words that matter by any measure, in the order o
   /** @type {HTMLElement} */ (row.querySelector("button")).click();
   assert.deepEqual(pinned, [{ query: 11, key: 9 }]);
   assert.match(String(words.textContent), /“kite” becomes less likely\. The other 4 have shorter bars\.$/);
+});
+
+test("the sum is written out, and each number leads to its step", () => {
+  const answer = /** @type {any} */ ({
+    ...{ tokens: [{ text: " kite" }, { text: " my" }], position: [1, 0], token: { id: 1, text: " kite" } },
+    ...{ score: 46.261, scale: 0.1581, scaled: [7.3145, 4], largest: 7.3145, denominator: 1.0897, mask: 1 },
+    ...{ weights: [0.9177, 0.0823], part: 3.061, head_part: 3.232, rest: 12.8283, logit: 16.0603, probability: 0.9433 },
+  });
+  const steps = /** @type {string[]} */ ([]);
+  const lines = sumAsWritten(answer, (name) => steps.push(name));
+  assert.deepEqual(
+    lines.map(({ textContent }) => textContent),
+    [
+      "“my” looks at “kite”46.26 × 0.158 = 7.31",
+      "of all it looks ate7.31 − 7.31 / 1.09 = 92%",
+      "what it takes there adds to “kite”92% × value → +3.06",
+      "with the head’s other words, and the rest of the model+3.06 + 0.17 + 12.83 = 16.06",
+      "which makes “kite” the next token with94%",
+    ],
+  );
+  for (const button of lines[0].querySelectorAll("button")) /** @type {HTMLElement} */ (button).click();
+  assert.deepEqual(steps, Array(2).fill("Score: query times key, scaled"));
+  const scaled = sumAsWritten({ ...answer, mask: 0.5, largest: -1, rest: -2 }, () => {});
+  assert.match(String(scaled[1].textContent), /e7\.31 \+ 1\.00 /);
+  assert.match(String(scaled[2].textContent), /92% × 0\.5000 × value/);
+  assert.match(String(scaled[3].textContent), / − 2\.00 = /);
 });

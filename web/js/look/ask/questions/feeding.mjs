@@ -1,13 +1,15 @@
 // Which heads feed this one? Judged by the weights, by cutting paths in this text, and by the effect on its role.
 
 import { make } from "../../../lib/dom.mjs";
-import { headEntries, headName } from "../../../lib/heads.mjs";
+import { headEntries, headName, isSamePicture } from "../../../lib/heads.mjs";
 import { isClearRole } from "../../../lib/metrics.mjs";
 import { fixed, percent, withoutZero } from "../../../lib/numbers.mjs";
 import { apart, distanceField, distanceIn } from "../distance_field.mjs";
 import { HeadList } from "../head_list.mjs";
+import { headGraph } from "./head_graph.mjs";
 import { openHead, textBody, textProblem } from "../subject.mjs";
 import { bestRole, ROLES, TrainingTable } from "./feeding_steps.mjs";
+import { tileName } from "../../stage/field.mjs";
 import { tabs } from "../../../widgets/controls.mjs";
 
 /** @import { Role } from "./feeding_steps.mjs" */
@@ -76,6 +78,9 @@ class Feeding {
     this.sentence = make("p", { class: "hs-answer" });
     this.list = new HeadList(store, "Earlier heads by how much they feed the open one");
     this.training = new TrainingTable(store);
+    this.graph = headGraph("Earlier heads that feed the open one");
+    this.key = make("p", { class: "hs-hint" });
+    this.picture = make("div", { class: "hs-patching" }, this.graph.element, this.key);
     this.controls = [this.by.element, this.ways.element, this.routes.element, this.apartness.element];
     this.element = make(
       "div",
@@ -135,6 +140,7 @@ class Feeding {
     this.sentence.textContent = conclusion.sentence;
     this.conclude(conclusion.plain);
     this.list.show(conclusion.column, rows);
+    this.drawGraph(conclusion, way);
     void this.training.show(role ? { later: open, earlier: rows[0].picture, way } : null);
     const most = Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-9);
     /** @type {(number | null)[][]} */
@@ -145,6 +151,30 @@ class Feeding {
     const valueOf = (/** @type {PictureId} */ [layer, head]) => values[layer][head] ?? 0;
     const arcs = conclusion.arcs.map((from) => ({ from, to: open, part: Math.max(valueOf(from) / most, 0) }));
     this.overlay({ title, values, most, ramp, short, long, ends, arcs });
+  }
+
+  /** The strongest earlier heads, with lines into the open one. @param {Conclusion} conclusion @param {Way} way */
+  drawGraph({ rows, arcs, column, short, long }, way) {
+    const { open, view } = this.store;
+    const shown = rows.slice(0, MAX_ARCS).filter(({ value }) => value > 0);
+    const most = Math.max(...shown.map(({ value }) => value), 1e-9);
+    const isStrong = (/** @type {PictureId} */ picture) => arcs.some((arc) => isSamePicture(arc, picture));
+    this.graph.show({
+      heads: shown.map(({ picture, value }) => ({
+        picture,
+        note: short(value),
+        label: `${headName(picture)}, ${column}: ${long(value)}`,
+        open: () => view.choose(picture),
+      })),
+      lines: shown.map(({ picture, value }) => ({
+        from: picture,
+        to: null,
+        part: value / most,
+        css: isStrong(picture) ? "" : "hs-faint",
+      })),
+      end: { text: tileName(open), note: WAYS[way] },
+    });
+    this.key.textContent = `Below each head: ${column}. The lines are as wide; pale ones are weak.`;
   }
 }
 

@@ -3,7 +3,7 @@
 import { make } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { exact, fixed, number, share, signed } from "../../../lib/numbers.mjs";
-import { visible } from "../../../lib/words.mjs";
+import { spoken, visible } from "../../../lib/words.mjs";
 import { dotProduct, exponentialShare, looks } from "../../../widgets/arithmetic.mjs";
 import { formula, fraction, row, sub, sum, sup } from "../../../widgets/formula.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
@@ -37,6 +37,7 @@ function build({ store, conclude }) {
   let shown = null;
   const sentence = make("p", { class: "hs-answer" });
   const steps = make("div", { class: "hs-steps" });
+  const picture = make("div", { class: "hs-sum-written" });
   const open = smallButton("Open every step", () => {
     for (const details of steps.querySelectorAll("details")) details.open = true;
     for (const more of /** @type {NodeListOf<HTMLElement>} */ (steps.querySelectorAll(".hl-more[aria-expanded=false]")))
@@ -45,6 +46,7 @@ function build({ store, conclude }) {
   const stamp = new Stamp("the attention weights, the context vector and the logit", true);
   return {
     controls: [],
+    picture,
     element: make("div", { class: "hs-answer-part" }, sentence, stamp.element, make("div", {}, open), steps),
     request() {
       const asked = headAndPrediction(store);
@@ -65,13 +67,90 @@ function build({ store, conclude }) {
           `adds ${signed(part, 2)} to the logit of “${visible(token.text)}”, which is ${fixed(logit, 2)} in all.`,
       );
       stamp.show(largestError(answer), TOLERANCE);
-      if (answer !== shown) steps.replaceChildren(...ledgerSteps(answer));
+      if (answer !== shown) {
+        steps.replaceChildren(...ledgerSteps(answer));
+        picture.replaceChildren(...sumAsWritten(answer, (name) => goTo(steps, name)));
+      }
       shown = answer;
     },
   };
 }
 
 const MAX_SHOWN_PRODUCTS = 6; // products shown until the visitor asks for all
+
+const SCORE = "Score: query times key, scaled";
+const SOFTMAX = "Softmax: the attention weight";
+const VALUE = "Weight times value";
+const WRITES = "Through the output projection into the logit";
+const LOGIT = "The logit of the next token";
+
+/** Open a step and show it. @param {HTMLElement} steps @param {string} name */
+function goTo(steps, name) {
+  const found = [...steps.children].find((each) => each.querySelector("h3")?.textContent === name);
+  const fold = steps.closest("details");
+  if (fold) fold.open = true;
+  found?.scrollIntoView({ block: "start" });
+}
+
+/**
+ * The sum as it is written, from the score to the probability. Each number leads to the step that computes it.
+ * @param {LedgerAnswer} answer
+ * @param {(step: string) => void} go
+ */
+export function sumAsWritten(answer, go) {
+  const { tokens, position, score, scale, scaled, largest, denominator, weights, mask, part, head_part } = answer;
+  const { rest, logit, probability, token } = answer;
+  const [from, to] = position.map((place) => spoken(tokens[place].text));
+  const key = position[1];
+  const link = (/** @type {string} */ text, /** @type {string} */ name) =>
+    make("button", { type: "button", title: `Shown under “${name}”`, onclick: () => go(name) }, text);
+  /** @param {string} words @param {...Part} parts */
+  const line = (words, ...parts) => make("p", {}, make("span", {}, words), make("span", {}, ...parts));
+  const weight = () => link(share(weights[key]), SOFTMAX);
+  const times = mask === 1 ? [] : [" × ", link(number(mask), VALUE)];
+  return [
+    line(
+      `${from} looks at ${to}`,
+      link(fixed(score, 2), SCORE),
+      " × ",
+      number(scale, 3),
+      " = ",
+      link(fixed(scaled[key], 2), SCORE),
+    ),
+    line(
+      "of all it looks at",
+      make("i", {}, "e"),
+      make("sup", {}, fixed(scaled[key], 2), largest >= 0 ? ` − ${fixed(largest, 2)}` : ` + ${fixed(-largest, 2)}`),
+      " / ",
+      link(fixed(denominator, 2), SOFTMAX),
+      " = ",
+      weight(),
+    ),
+    line(
+      `what it takes there adds to ${spoken(token.text)}`,
+      weight(),
+      ...times,
+      " × ",
+      link("value", VALUE),
+      " → ",
+      link(signed(part), WRITES),
+    ),
+    line(
+      "with the head’s other words, and the rest of the model",
+      link(signed(part), WRITES),
+      " ",
+      link(term(head_part - part), WRITES),
+      " ",
+      link(term(rest), LOGIT),
+      " = ",
+      link(fixed(logit, 2), LOGIT),
+    ),
+    line(`which makes ${spoken(token.text)} the next token with`, link(share(probability), LOGIT)),
+  ];
+}
+
+/** A term after the first one of a sum. @param {number} value */
+const term = (value) => `${value < 0 ? "−" : "+"} ${fixed(Math.abs(value), 2)}`;
 
 /** @typedef {Node | string} Part */
 
@@ -144,7 +223,7 @@ function scoreStep({ tokens, position: [from, to], query, key, products, score, 
     `: the ${query.length} numbers of its query times those of the key add up to ${fixed(score)}.`,
   ];
   return step(
-    "Score: query times key, scaled",
+    SCORE,
     formula([sub("s", "k"), "=", row("(", "q", "·", sub("k", "k"), ")", "×", "scale")]),
     ...dotProduct({ title, left: query, right: key, products, total: score, few: MAX_SHOWN_PRODUCTS }),
     make("p", {}, `${fixed(score)} × ${number(scale)} = `, make("b", {}, fixed(scaled[to]))),
@@ -173,7 +252,7 @@ function softmaxStep(answer) {
   const above = sup("e", row(sub("s", "k"), "−", "max"));
   const below = row(sum("j"), sup("e", row(sub("s", "j"), "−", "max")));
   return step(
-    "Softmax: the attention weight",
+    SOFTMAX,
     formula([sub("a", "k"), "=", fraction(above, below)]),
     exponentialShare(`${fixed(scaled[key])} − ${fixed(largest)}`, values),
     more(`The denominator: ${exponentials.length} exponentials`, ...terms),
@@ -186,7 +265,7 @@ function valueStep(answer) {
   const muted = mask === 1 ? "" : ` and by ${number(mask)}, as this head is scaled`;
   const times = `is multiplied by the weight ${exact(weights[position[1]])}${muted}.`;
   return step(
-    "Weight times value",
+    VALUE,
     make("p", {}, `Each of the ${value.length} numbers of the key’s value ${times}`),
     more("All vectors, number by number", vectorTable(answer)),
   );
@@ -215,7 +294,7 @@ function logitStep(answer) {
   ];
   const others = ["What each key adds to the logit through this head:"];
   return step(
-    "Through the output projection into the logit",
+    WRITES,
     formula([row("(", sub("a", "k"), sub("v", "k"), ")", "·", "(", sub("W", "O"), "u", ")")]),
     ...dotProduct({ title, left: weighted, right: reading, products: terms, total: part, few: MAX_SHOWN_PRODUCTS }),
     more(
@@ -234,7 +313,7 @@ function sumStep({ layer, head, position, tokens, token, part, head_part, rest, 
     "the MLPs, the embedding and the biases, this adds up to the logit:",
   ];
   return step(
-    "The logit of the next token",
+    LOGIT,
     ...dotProduct({ title, names, products: [head_part, rest], total: logit }),
     make(
       "p",
