@@ -57,11 +57,12 @@ class Attribution {
     this.next = smallButton("", () => this.onclick());
     this.stamp = new Stamp("all parts added up, and the model’s logit", true);
     this.controls = [make("label", {}, "why ", this.token), make("label", {}, "rather than ", this.against)];
+    this.picture = this.parts;
     this.element = make(
       "div",
       { class: "hs-answer-part" },
       this.sentence,
-      make("div", { class: "hs-answer-columns" }, this.parts, this.heads.element),
+      this.heads.element,
       make("div", {}, this.next),
       this.stamp.element,
     );

@@ -112,15 +112,8 @@ class Knockout {
       make("span", {}, "loss of"),
       this.abouts.element,
     ];
-    this.element = make(
-      "div",
-      { class: "hs-knockout" },
-      this.sentence,
-      this.list.element,
-      this.together.element,
-      this.tokens,
-      this.help,
-    );
+    this.picture = make("div", { class: "hs-knockout" }, this.list.element, this.together.element);
+    this.element = make("div", { class: "hs-knockout" }, this.sentence, this.tokens, this.help);
   }
 
   chosenMethod() {

@@ -138,7 +138,9 @@ class ManyPrompts {
     /** @type {ChosenSet | null} */
     this.current = null;
     this.controls = [make("span", {}, "measure"), this.measures, make("span", {}, "over"), ...this.set.controls];
-    this.element = make("div", { class: "hs-knockout" }, this.sentence, this.list.element, every);
+    const key = make("p", { class: "hs-hint" }, "The line at the end of a bar is twice the standard error.");
+    this.picture = make("div", { class: "hs-knockout" }, this.list.element, key);
+    this.element = make("div", { class: "hs-knockout" }, this.sentence, every);
   }
 
   measure() {

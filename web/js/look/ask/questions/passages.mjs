@@ -1,10 +1,12 @@
 // Where does this head fire? Its strongest passages in a long text, what they share, and a map of all heads.
 
-import { make } from "../../../lib/dom.mjs";
+import { make, svg } from "../../../lib/dom.mjs";
 import { counted, exact, fixed, percent, share, thousands, withoutZero } from "../../../lib/numbers.mjs";
+import { onResize } from "../../../lib/reactive.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { openText } from "../../state/open_text.mjs";
 import { headMap } from "./head_map.mjs";
+import { threadPaths } from "../../stage/threads.mjs";
 import { textChoice } from "./long_text.mjs";
 import { bar, tabs } from "../../../widgets/controls.mjs";
 import { makeTable } from "../../../widgets/table.mjs";
@@ -43,15 +45,19 @@ class Passages {
     this.source = textChoice(store, () => store.redraw());
     this.sentence = make("p", { class: "hs-answer" });
     this.list = make("ol", { class: "hs-passages" });
+    this.rest = make("ol", { class: "hs-passages" });
+    onResize(() => drawThreads(this.list), this.list);
     this.shares = make("ul", { class: "hs-shares" });
     this.bars = make("div", {});
     this.map = headMap(store);
     this.controls = [...this.source.controls, this.measures.element];
+    const key = make("p", { class: "hs-hint" }, "A thread leads from the framed word to the word that it looks at.");
+    this.picture = make("div", { class: "hs-patching" }, this.list, key);
     this.element = make(
       "div",
       { class: "hs-patching" },
       this.sentence,
-      this.list,
+      this.rest,
       this.shares,
       this.bars,
       this.map.element,
@@ -88,7 +94,7 @@ class Passages {
       long: exact,
       ends: ["weak", "strong"],
     });
-    for (const part of [this.list, this.shares, this.bars]) part.hidden = !ofHead;
+    for (const part of [this.picture, this.rest, this.shares, this.bars]) part.hidden = !ofHead;
     const text = `${counted(answer.n_tokens, "token")} of ${this.source.name}`;
     if (!ofHead) {
       this.conclude("");
@@ -98,7 +104,10 @@ class Passages {
     const top = ofHead[by].passages;
     this.sentence.textContent = `Where ${name} fires most strongly in ${text}, by the ${WHAT[by]}:`;
     const open = (/** @type {Passage} */ passage) => this.openPassage(answer, passage);
-    this.list.replaceChildren(...top.map((passage) => passageEntry(passage, answer, open)));
+    const entries = top.map((passage) => passageEntry(passage, answer, open));
+    this.list.replaceChildren(...entries.slice(0, MAX_DRAWN));
+    this.rest.replaceChildren(...entries.slice(MAX_DRAWN));
+    drawThreads(this.list);
     const shared = sharedRows(answer, ofHead, by);
     this.conclude(sharedPlain(name, shared));
     const rows = shared.map(({ name: pattern, count, n, everywhere }) =>
@@ -128,6 +137,9 @@ class Passages {
 const TOKENS_BEFORE = 12; // tokens shown before the query, and around a key that is further away
 const TOKENS_AFTER = 4;
 const TOKENS_AROUND_KEY = 3;
+const MAX_DRAWN = 5; // passages in the picture; the others are among the numbers
+const THREAD = 2.5; // CSS pixels: its width
+const LETTERS = 1.02; // of the size of the letters: the height that a thread must not cross
 const MIN_PASSAGES = 8; // with fewer, a shared pattern may be due to chance
 
 /**
@@ -163,12 +175,15 @@ function passageEntry(passage, answer, open) {
   const first = Math.max(query - TOKENS_BEFORE, 0);
   const parts = [];
   const word = (/** @type {number} */ at) => {
-    const text = visible(answer.texts[tokens[at]]).replaceAll("·", " ");
-    if (at === query) return make("b", { class: "hs-query", title: "looks from here" }, text);
-    return at === key ? make("mark", { title: "looks at this" }, text) : text;
+    const whole = visible(answer.texts[tokens[at]]).replaceAll("·", " ");
+    const text = whole.trimStart();
+    const tag = at === query ? "b" : at === key ? "mark" : "span";
+    const title = at === query ? "looks from here" : at === key ? "looks at this" : null;
+    const css = at === query ? "hs-query" : null;
+    return [whole.slice(0, whole.length - text.length), make(tag, { class: css, title, "data-at": at }, text)];
   };
   const span = (/** @type {number} */ from, /** @type {number} */ to) => {
-    for (let at = Math.max(from, 0); at <= to; at++) parts.push(word(at));
+    for (let at = Math.max(from, 0); at <= to; at++) parts.push(...word(at));
   };
   if (key < first) {
     span(key - TOKENS_AROUND_KEY, Math.min(key + TOKENS_AROUND_KEY, first - 1));
@@ -177,10 +192,31 @@ function passageEntry(passage, answer, open) {
   }
   span(first, last);
   const button = make("button", { type: "button" }, make("span", { class: "hs-mono" }, exact(passage.value)));
-  button.append(make("span", { class: "hs-snippet" }, ...parts));
+  const attributes = { class: "hs-snippet", "data-query": query, "data-key": key };
+  button.append(make("span", attributes, ...parts));
   button.title = "Open this passage";
   button.addEventListener("click", () => open(passage));
   return make("li", {}, button);
+}
+
+/** Draw the thread of each passage, where its words are now. @param {HTMLElement} list */
+function drawThreads(list) {
+  for (const snippet of /** @type {NodeListOf<HTMLElement>} */ (list.querySelectorAll(".hs-snippet"))) {
+    snippet.querySelector("svg")?.remove();
+    const words = /** @type {HTMLElement[]} */ ([...snippet.querySelectorAll("[data-at]")]);
+    const placeOf = (/** @type {string | undefined} */ at) => words.findIndex(({ dataset }) => dataset.at === at);
+    const [query, key] = [placeOf(snippet.dataset.query), placeOf(snippet.dataset.key)];
+    if (query < 0 || key < 0 || !snippet.clientWidth) continue;
+    const style = getComputedStyle(snippet);
+    const letters = LETTERS * parseFloat(style.fontSize);
+    const boxes = words.map(({ offsetLeft, offsetTop, offsetWidth, offsetHeight }) => {
+      const top = offsetTop + (offsetHeight - letters) / 2;
+      return { left: offsetLeft, right: offsetLeft + offsetWidth, top, bottom: top + letters };
+    });
+    const room = { width: snippet.clientWidth, gutter: THREAD, street: parseFloat(style.lineHeight) - letters };
+    const [d] = threadPaths(boxes, query, [{ head: 0, key, width: THREAD, matters: true }], room);
+    snippet.append(svg("svg", { "aria-hidden": "true" }, svg("path", { d, "stroke-width": THREAD })));
+  }
 }
 
 /**
