@@ -174,7 +174,7 @@ class Feeding {
       })),
       end: { text: tileName(open), note: WAYS[way] },
     });
-    this.key.textContent = `Below each head: ${column}. The lines are as wide; pale ones are weak.`;
+    this.key.textContent = `Below each head: ${column}. A wider line is a larger number; pale ones are weak.`;
   }
 }
 
