@@ -374,6 +374,8 @@ export interface Overlay {
   long(value: number): string;
   /** What the left and right ends of the ramp mean, in a few words. */
   ends: [string, string];
+  /** `[layer][head]`: standard errors of the values, drawn as rings. */
+  errors?: number[][];
   /** Lines over the tiles. */
   arcs?: Arc[];
 }

@@ -8,6 +8,7 @@ openWindow("");
 const { decidedPlain, LayerStrip } = await import("../../../web/js/look/ask/questions/logit_lens.mjs");
 const { fourBars, mainWords } = await import("../../../web/js/look/ask/questions/four_bars.mjs");
 const { sumAsWritten } = await import("../../../web/js/look/ask/questions/ledger.mjs");
+const { ringWidth } = await import("../../../web/js/look/panels/overlay.mjs");
 const { residualMap } = await import("../../../web/js/look/ask/questions/residual_map.mjs");
 const { windowStart } = await import("../../../web/js/look/ask/token_grid.mjs");
 
@@ -148,4 +149,13 @@ test("the sum is written out, and each number leads to its step", () => {
   assert.match(String(scaled[1].textContent), /e7\.31 \+ 1\.00 /);
   assert.match(String(scaled[2].textContent), /92% × 0\.5000 × value/);
   assert.match(String(scaled[3].textContent), / − 2\.00 = /);
+});
+
+test("the ring of a head is its standard error, on the scale of the ink", () => {
+  const overlay = /** @type {any} */ ({ errors: [[0, 0.05, 0.4]], most: 0.2 });
+  assert.deepEqual(
+    [0, 1, 2].map((head) => ringWidth(overlay, [0, head])),
+    [0, 2, 8],
+  );
+  assert.equal(ringWidth({ ...overlay, errors: undefined }, [0, 1]), 0);
 });

@@ -35,6 +35,16 @@ function overlayColours(overlay, value) {
   return { colour: ramp.css[shade], ink: ramp.ink[shade] };
 }
 
+const WIDEST_RING = 8; // CSS pixels: of a standard error as large as the value with the strongest colour
+
+/**
+ * The width of the ring that stands for a head's standard error.
+ * @param {Pick<Overlay, "errors" | "most">} overlay
+ * @param {PictureId} picture
+ */
+export const ringWidth = ({ errors, most }, [layer, head]) =>
+  WIDEST_RING * clamp((errors?.[layer]?.[head] ?? 0) / Math.max(most, 1e-12), 0, 1);
+
 /**
  * Colour the tiles, or show the attention again.
  * @param {HTMLElement} grid
@@ -48,6 +58,9 @@ export function paintOverlay(grid, cards, overlay) {
     const { colour, ink } = overlay && value !== null ? overlayColours(overlay, value) : { colour: "", ink: "" };
     button.style.setProperty("--hs-tile", colour);
     button.style.setProperty("--hs-ink", ink);
+    const hasRing = value !== null && overlay?.errors !== undefined;
+    button.classList.toggle("hs-ringed", hasRing);
+    button.style.setProperty("--hs-ring", hasRing ? `${ringWidth(overlay, picture)}px` : "");
     button.classList.toggle("hs-has-value", value !== null);
     if (!overlay) continue;
     number.textContent = value === null ? "" : overlay.short(value);

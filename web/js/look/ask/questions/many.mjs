@@ -204,8 +204,9 @@ class ManyPrompts {
       }),
     });
     this.overlay({
-      title: `Mean over ${counted(answer.n, "prompt")}: ${name}`,
+      title: `Mean over ${counted(answer.n, "prompt")}: ${name}; the wider the ring, the larger its standard error`,
       values,
+      errors,
       most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
       ramp,
       short: (value) => (words === percent ? String(Math.round(100 * value) || 0) : withoutZero(fixed(value, 2))),
