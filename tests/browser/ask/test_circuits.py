@@ -139,7 +139,7 @@ def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:
     panel.get_by_role("button", name="cut in this text").click()
     panel.get_by_role("button", name="values").click()
     panel.get_by_role("button", name="direct path").click()
-    expect(panel.get_by_text("change of the output when cut")).to_be_visible()
+    expect(panel.get_by_text("change of the output when cut").first).to_be_visible()
     read = TextPass(tiny.gpt, tiny.tokenizer.encode(text(written).text_content()))
     reference = mean_contexts(tiny.gpt, shipped_passages(tiny))
     moved = cut_paths(read, layer=2, head=3, reference=reference).moved["direct"]["v"]

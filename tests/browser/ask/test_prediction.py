@@ -89,7 +89,9 @@ def test_tokens_that_a_head_uses_are_measured_and_open_their_arithmetic(written:
     expected = one_head.head(passed, layer=layer, head=head, position=49, token=token)
     box.get_by_role("button", name="Show all 50 tokens").click()
     box.get_by_role("button", name="if cut", exact=True).click()
-    keys = box.locator("tr[data-key]").evaluate_all("(rows) => rows.map((row) => Number(row.dataset.key))")
+    keys = box.locator("[data-table=keys] tr[data-key]").evaluate_all(
+        "(rows) => rows.map((row) => Number(row.dataset.key))"
+    )
     rows = table(written, "keys")
     sizes = []
     for key, row in zip(keys, rows[:-1], strict=True):
@@ -100,7 +102,7 @@ def test_tokens_that_a_head_uses_are_measured_and_open_their_arithmetic(written:
     assert sizes == sorted(sizes, reverse=True) and sorted(keys) == list(range(50))
     assert number(rows[-1][3]) == pytest.approx(float(expected.attribution.sum()), abs=6e-4)
     chosen = keys[3]
-    box.locator(f"tr[data-key='{chosen}']").get_by_role("button").click()
+    box.locator(f"[data-table=keys] tr[data-key='{chosen}']").get_by_role("button").click()
     assert readout(written)[:2] == (49, chosen)
     box.get_by_role("button", name="Show the arithmetic").click()
     expect(box.get_by_text("recomputed = model")).to_be_visible()
