@@ -78,9 +78,9 @@ export function aboutRise({ step, validation_loss, train_loss }, last) {
 export const aboutRoles = (clear) =>
   "The mean attention weight that the best head for each role gives to the role’s target, on random characters " +
   `that are repeated once. A role is clear if its score is at least ${clear}, and three times that of attention ` +
-  "spread evenly. On the sample text a head for the previous token usually forms within 300 to 500 steps: two " +
-  "characters say more about the next one than the last alone. A training on a busy server may end before that, and " +
-  "induction needs far more steps.";
+  "spread evenly. In ten measured trainings on the sample text, of 1,049 to 1,343 steps each, a head for the " +
+  "previous token had one every time: two characters say more about the next one than the last alone. A training " +
+  "on a busy server may end before that, and induction needs far more steps.";
 
 /** Seconds as minutes and seconds: "1:05". @param {number} seconds */
 export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
