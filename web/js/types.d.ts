@@ -314,6 +314,7 @@ export interface SavedView {
   locked: Cell[];
   step: number | null;
   roles: Roles | null;
+  attribution: import("./look/state/prepared.mjs").KnownAttribution | null;
   answered: Answered | null;
 }
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -374,6 +375,20 @@ def test_the_instrument_has_a_way_back_to_the_sentence(browser: Any, stories: Se
     page.get_by_role("button", name="Back to the sentence").click()
     expect(page.locator(".hs-sentence-text")).to_be_visible()
     expect(page.locator(".hs-ask")).to_be_hidden()
+
+
+def test_a_file_keeps_what_the_heads_add(browser: Any, stories: Server, tmp_path: Path) -> None:
+    page = opened(browser, stories)
+    expect(said(page)).to_contain_text("They add 76%")
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("button", name="Save the text or the open head").click()
+    with page.expect_download() as waiting:
+        page.get_by_role("menuitem", name="HTML", exact=True).click()
+    waiting.value.save_as(tmp_path / "saved.html")
+    words = said(page).text_content()
+    page.goto((tmp_path / "saved.html").as_uri())
+    expect(said(page)).to_have_text(words)
+    expect(page.locator(".hs-card")).to_contain_text("adds +3.2 to the score of “kite”")
 
 
 @pytest.mark.slow

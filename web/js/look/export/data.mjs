@@ -100,11 +100,11 @@ export async function toHtml(store) {
   const { sha256, n_prompt, head_mask, settings } = store.pointer;
   const response = await request("look/file", { body: { sha256, ids: store.ids, n_prompt, head_mask, settings } });
   const { options, open, locked, step } = store.linkState;
-  const { roles, answer } = store;
+  const { roles, answer, attribution } = store;
   const { answered } = answer;
   const ask = answered ? options.ask : ""; // a question without its answer would stay open for good
   /** @type {import("../../types.js").SavedView} */
-  const view = { options: { ...options, ask }, open, locked, step, roles, answered };
+  const view = { options: { ...options, ask }, open, locked, step, roles, attribution, answered };
   const json = JSON.stringify(view).replaceAll("<", "\\u003c");
   const file = await response.text();
   return new Blob([file.replace(NO_VIEW, () => NO_VIEW.replace("null", () => json))], { type: "text/html" });

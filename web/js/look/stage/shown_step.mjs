@@ -254,6 +254,9 @@ export class ShownStep {
     if (turn !== this.#turn) return;
     this.#isAsking = false;
     const known = { ...step, adds, gains: gainsOf(adds ?? looksOf(step.rows)), isKnown: true };
+    if (adds && step.target !== null && !mask) {
+      this.store.attribution = { position: this.query, token: step.target, heads: adds };
+    }
     this.#judge(mask ? { off: known } : { whole: known, isCurrent: true });
   }
 

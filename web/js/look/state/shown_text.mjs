@@ -13,6 +13,7 @@ import { ShownAnswer } from "./shown_answer.mjs";
 import { TextSource } from "./text_source.mjs";
 
 /** @import { LinkState, PictureId, Pointer, Roles, SentPointer } from "../../types.js" */
+/** @import { KnownAttribution } from "./prepared.mjs" */
 /** @import { View } from "./view.mjs" */
 
 const MIN_REPLAYED = 8; // written tokens
@@ -32,6 +33,8 @@ export class ShownText {
   #roles = signal(/** @type {Roles | null} */ (null));
   #drawing = signal(0);
   #clicks = signal(0);
+  /** @type {KnownAttribution | null} of the step that is shown; a file keeps it */
+  attribution = null;
 
   /** @param {View} view */
   constructor(view) {
@@ -248,6 +251,7 @@ export class ShownText {
   /** Another run. @param {import("./run_data.mjs").RunData} [data] what is known of it */
   #reset(data) {
     this.#source.begin(data);
+    this.attribution = null;
     this.#playback.reset(0);
     this.selection.clear();
     this.redraw();
