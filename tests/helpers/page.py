@@ -20,6 +20,27 @@ READOUT = re.compile(r"“(.+)” (\d+), query looks at “(.+)” (\d+), key([\
 
 
 # Without a chosen speed, a text appears at once, with all details, and "View" is open.
+SKIPPED = ".hs-sentence, .hs-next-words, .hs-all-heads, .hs-skip, .hs-card-matrix"
+# What is visible in the window, without the sentence, the next words and the field: controls, words, sizes of letters.
+VISIBLE = """(skipped) => {
+  const isSeen = (element) => {
+    const { top, bottom, width, height } = element.getBoundingClientRect();
+    return !element.closest(skipped) && element.checkVisibility() && width > 2 && height > 2 && top < innerHeight
+      && bottom > 0;
+  };
+  const root = document.querySelector(".hs-page");
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  const words = [];
+  const sizes = new Set();
+  while (walker.nextNode()) {
+    const { parentElement: element, data } = walker.currentNode;
+    if (!data.trim() || !isSeen(element)) continue;
+    words.push(data);
+    sizes.add(parseFloat(getComputedStyle(element).fontSize));
+  }
+  const controls = [...root.querySelectorAll("button, a[href], input, select, textarea")].filter(isSeen).length;
+  return { controls: controls + 3, text: words.join(" "), sizes: [...sizes].sort((a, b) => a - b) };
+}"""
 AT_ONCE = "; ".join(
     f'localStorage["headscope-{name}"] ??= "{value}"'
     for name, value in {"speed": 0, "view": "open", "details": "on"}.items()

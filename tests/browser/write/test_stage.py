@@ -9,32 +9,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import AT_ONCE, two_frames
+from helpers.page import AT_ONCE, SKIPPED, VISIBLE, two_frames
 from helpers.serve_once import ROOT
 from helpers.server import Server, start
 
 COPYING = [(4, 3), (4, 5), (5, 5), (5, 6), (6, 0), (7, 6), (7, 7)]  # look back at “kite”
-SKIPPED = ".hs-sentence, .hs-next-words, .hs-all-heads, .hs-skip, .hs-card-matrix"
-# What is visible in the window, without the sentence, the next words and the field: controls, words, sizes of letters.
-VISIBLE = """(skipped) => {
-  const isSeen = (element) => {
-    const { top, bottom, width, height } = element.getBoundingClientRect();
-    return !element.closest(skipped) && element.checkVisibility() && width > 2 && height > 2 && top < innerHeight
-      && bottom > 0;
-  };
-  const root = document.querySelector(".hs-page");
-  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-  const words = [];
-  const sizes = new Set();
-  while (walker.nextNode()) {
-    const { parentElement: element, data } = walker.currentNode;
-    if (!data.trim() || !isSeen(element)) continue;
-    words.push(data);
-    sizes.add(parseFloat(getComputedStyle(element).fontSize));
-  }
-  const controls = [...root.querySelectorAll("button, a[href], input, select, textarea")].filter(isSeen).length;
-  return { controls: controls + 3, text: words.join(" "), sizes: [...sizes].sort((a, b) => a - b) };
-}"""
 PLACES = """() => [...document.querySelectorAll(
   ".hs-sentence, .hs-stage-say, .hs-next-words, .hs-head-tile, .hs-verdict .hs-stage-actions, .hs-card")]
   .map((part) => { const { x, y, width } = part.getBoundingClientRect(); return [x, y, width].map(Math.round); })"""

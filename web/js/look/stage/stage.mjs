@@ -1,7 +1,7 @@
 // What a visitor meets: the text as one large sentence, threads from its last word to what every head looks at, the
 // words that could come next, one switch, and all heads as a field. Details show the instrument instead.
 
-import { hasModifier, make, setText } from "../../lib/dom.mjs";
+import { hasModifier, make, NextFrame, setText } from "../../lib/dom.mjs";
 import { headAt, headIndex, isHead } from "../../lib/heads.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { listen, onChange, onResize, whenever } from "../../lib/reactive.mjs";
@@ -37,6 +37,7 @@ export class Stage {
   #chosenFor = ""; // the text for which the visitor chose a head
   /** @type {number | null} the head under the pointer */
   #pointed = null;
+  #cardFrame = new NextFrame(() => this.#drawCardNow());
   about = make("p", { class: "hs-stage-about" });
   title = make("h2", {});
   explanation = make("span", {});
@@ -237,7 +238,13 @@ export class Stage {
     if (leading >= 0 && state !== "linked" && state !== "snapshot") store.view.choose(headAt(leading, store.pointer));
   }
 
+  /** While the text grows, once a frame. */
   #drawCard() {
+    if (this.store.isGrowing) this.#cardFrame.request();
+    else this.#drawCardNow();
+  }
+
+  #drawCardNow() {
     const { store } = this;
     if (!this.#isShown || !store.rows) return;
     const head = this.#pointed ?? (isHead(store.open, store.pointer) ? headIndex(store.open, store.pointer) : -1);
