@@ -18,6 +18,7 @@ def with_bpe(eos_token_id: int | None = 0, **changes: Any) -> LoadedModel:
 REFUSED = {
     "a vocabulary of single characters": lambda: tiny_model(),
     "no end token": lambda: with_bpe(None),
+    "the family opt": lambda: with_bpe(activation_function="relu"),
     "the activation function gelu": lambda: with_bpe(activation_function="gelu"),
     "a different scale of the attention scores": lambda: with_bpe(scale_attn_by_inverse_layer_idx=True),
     "tokens without a row in the model": lambda: with_bpe(vocab_size=290),
