@@ -19,7 +19,6 @@ from .server import CONTEXT, Server
 READOUT = re.compile(r"“(.+)” (\d+), query looks at “(.+)” (\d+), key([\d.e-]+)(?:next comes .+)?", re.DOTALL)
 
 
-# Without a chosen speed, a text appears at once, with all details, and "View" is open.
 SKIPPED = ".hs-sentence, .hs-next-words, .hs-all-heads, .hs-skip, .hs-card-matrix"
 # What is visible in the window, without the sentence, the next words and the field: controls, words, sizes of letters.
 VISIBLE = """(skipped) => {
@@ -38,12 +37,15 @@ VISIBLE = """(skipped) => {
     words.push(data);
     sizes.add(parseFloat(getComputedStyle(element).fontSize));
   }
-  const controls = [...root.querySelectorAll("button, a[href], input, select, textarea")].filter(isSeen).length;
+  const all = "button:not([role=radio]), [role=radiogroup], a[href], input, select, textarea";
+  const controls = [...root.querySelectorAll(all)].filter(isSeen).length;
   return { controls: controls + 3, text: words.join(" "), sizes: [...sizes].sort((a, b) => a - b) };
 }"""
+# Without a chosen speed, a text appears at once, with all details; "View" is open, and the heads of
+# two texts are side by side.
 AT_ONCE = "; ".join(
     f'localStorage["headscope-{name}"] ??= "{value}"'
-    for name, value in {"speed": 0, "view": "open", "details": "on"}.items()
+    for name, value in {"speed": 0, "view": "open", "details": "on", "wipe": "apart"}.items()
 )
 
 
@@ -55,6 +57,16 @@ def module(path: str) -> str:
 def expect_drawn(page: Any) -> None:
     """Wait until a text is complete and its open head is drawn. Checks every frame; ``expect`` polls less often."""
     page.wait_for_function("document.querySelector('.hs-number')?.textContent")
+
+
+def opened_stage(browser: Any, story: Server, width: int = 1440, height: int = 900, path: str = "/") -> Any:
+    """The stage of the shipped model of stories at rest, as after its opening was played."""
+    page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
+    page.add_init_script("localStorage['headscope-details'] = 'off'")
+    page.goto(f"{story.url}{path}")
+    expect(page.locator(".hs-verdict .hs-main-action:not([title])")).to_contain_text("7 heads")
+    expect(page.locator(".hs-ask-line")).to_be_visible()
+    return page
 
 
 def ask_panel(page: Any) -> Any:
@@ -211,7 +223,7 @@ def compare(page: Any, entry: str, opens: bool = True) -> None:
 
 def write_one(page: Any, prompt: str) -> str:
     """Write one token after the prompt, so that the whole text is known."""
-    page.evaluate("localStorage.clear()")
+    page.evaluate(f"localStorage.clear(); {AT_ONCE}")
     change_settings(page, length=1)
     write(page, prompt)
     expect_status(page, "1 token written")

@@ -79,8 +79,8 @@ async def follow_link(services: Services, query: Mapping[str, str], client: Hash
     run = await services.page_pool.run(client, recompute, services, link)
     prompt = link.loaded.tokenizer.decode(link.ids[: link.n_prompt])
     settings, notices = parse_settings(services.served, link.loaded, prompt, query)
+    second, more = await services.page_pool.run(client, find_second, services, query, settings)
     settings = {"prompt": prompt} | settings
-    second, more = await services.page_pool.run(client, find_second, services, query)
     chat, lost = find_chat(link, query)
     value = pointer(run, "linked", settings) | chat
     value |= {"notices": notices + lost + more + services.served.problems()}
@@ -95,8 +95,12 @@ def recompute(services: Services, link: Link) -> Run:
     return services.runs.recompute(link.loaded, link.ids, link.n_prompt, link.head_mask)
 
 
-def find_second(services: Services, query: Mapping[str, str]) -> tuple[dict[str, object] | None, list[str]]:
-    """A pointer to the second text of a link, which its text is compared with, or a notice if that cannot be read."""
+def find_second(
+    services: Services, query: Mapping[str, str], of_first: dict[str, object]
+) -> tuple[dict[str, object] | None, list[str]]:
+    """A pointer to the second text of a link, which its text is compared with, or a notice if that cannot be read. What
+    a model wrote beside the first text has its settings, ``of_first``, and a seed of its own.
+    """
     words = {word: query[f"b_{word}"] for word in SECOND if f"b_{word}" in query}
     if not words:
         return None, []
@@ -109,7 +113,7 @@ def find_second(services: Services, query: Mapping[str, str]) -> tuple[dict[str,
         return None, []
     settings: dict[str, object] = {}
     if re.fullmatch(r"\d{1,10}", query.get("b_seed", ""), re.ASCII):
-        settings["seed"] = int(query["b_seed"])
+        settings = of_first | {"seed": int(query["b_seed"])}
     return pointer(recompute(services, link), "linked", settings) | find_chat(link, query)[0], []
 
 

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers import also_slow
+from helpers.page import opened_stage as opened
 from helpers.server import Server
 from helpers.tabs import Profiles
 
@@ -19,22 +20,12 @@ SHIFTS = """() => { window.shift = 0; new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) window.shift += entry.value; }).observe({ type: "layout-shift" }); }"""
 
 
-def opened(browser: Profiles, story: Server, width: int = 1440, height: int = 900, path: str = "/") -> Any:
-    page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
-    page.add_init_script("localStorage['headscope-details'] = 'off'")
-    page.goto(f"{story.url}{path}")
-    expect(page.locator(".hs-verdict .hs-main-action:not([title])")).to_contain_text("7 heads")
-    return page
-
-
 def answer_of(page: Any) -> Any:
     return page.get_by_role("region", name="Answer", exact=True)
 
 
 def ask(page: Any) -> Any:
-    if not page.locator(".hs-stage-actions > .hs-why").is_visible():
-        page.locator(".hs-stage-actions").get_by_role("button", name="More").click()
-    page.get_by_role("button", name="Why this word?").click()
+    page.get_by_role("button", name="Why “kite”?").click()
     answer = answer_of(page)
     expect(answer.locator(".hs-why-total b")).to_have_text("16.1")
     return answer

@@ -156,14 +156,16 @@ def test_each_part_follows_the_one_above_it(
         page.add_init_script('localStorage["headscope-details"] = ""')
         page.goto(server.url + query)
         expect(page.locator(".hs-thread-strong").first).to_be_attached()
+        expect(page.locator(".hs-ask-line")).to_be_visible()
         expect(page.locator(".hs-birth")).to_be_visible(visible=bool(query))
         names = (".hs-stage-say", ".hs-verdict .hs-stage-actions", ".hs-field-heading", ".hs-kinds", ".hs-next-words")
-        names += (".hs-all-heads", ".hs-card-matrix", ".hs-card-words")
+        names += (".hs-all-heads", ".hs-card-matrix", ".hs-card-words", ".hs-ask-line")
         boxes = [page.locator(name).bounding_box() for name in names]
-        say, actions, heading, kinds, words, field, matrix, card = boxes
+        say, actions, heading, kinds, words, field, matrix, card, questions = boxes
         slider = 88 if query else 0
         assert actions["y"] == say["y"] + lines * 30 + 16 and actions["height"] == 48
-        assert heading["y"] == actions["y"] + 48 + slider + 16
+        assert questions["y"] == actions["y"] + 48 + 8 and questions["x"] + questions["width"] <= words["x"]
+        assert heading["y"] == questions["y"] + 32 + slider + 8
         assert field["y"] == matrix["y"] == heading["y"] + 24 + 8
         assert kinds["x"] + kinds["width"] <= words["x"] == card["x"]
         assert card["y"] >= words["y"] + words["height"]

@@ -9,12 +9,13 @@ import { Stage } from "./stage/stage.mjs";
 import { wayBack } from "./stage/way_back.mjs";
 import { ShownText } from "./state/shown_text.mjs";
 import { hasOpenList } from "../widgets/popover.mjs";
-import { effect, listen, whenever } from "../lib/reactive.mjs";
+import { effect, listen, onChange, whenever } from "../lib/reactive.mjs";
 import { signal } from "../vendor/signals.mjs";
 
 /** @import { Texts } from "./compare/texts.mjs" */
 /** @import { Sliders } from "../types.js" */
 /** @import { View } from "./state/view.mjs" */
+/** @import { AskLine } from "./ask/ask_line.mjs" */
 
 export class Workspace {
   #messages = "";
@@ -68,11 +69,24 @@ export class Workspace {
   async addAsk() {
     const { view } = this.store;
     if (view.isLookOnly && !view.options.ask) return;
-    const { AskPanel } = await import("./ask/ask_panel.mjs");
+    const [{ AskPanel }, { AskLine }, { mixTiles }] = await Promise.all([
+      import("./ask/ask_panel.mjs"),
+      import("./ask/ask_line.mjs"),
+      import("./ask/mixer_controls.mjs"),
+    ]);
     const ask = new AskPanel(this.store, this.mixer, this.texts);
-    effect(() => this.#head.value?.before(ask.element));
+    effect(() => {
+      const head = this.#head.value;
+      const place = view.options.details && head ? this.panels : this.stage.body;
+      // Moved, it loses the focus.
+      if (ask.element.parentElement !== place) place.insertBefore(ask.element, place === this.panels ? head : null);
+    });
     ask.refresh();
-    if (!view.isLookOnly) askKeys(this.store, this.element, ask.element);
+    if (view.isLookOnly) return;
+    mixTiles(this.mixer, this.stage.body);
+    const line = new AskLine(this.store, this.stage.step);
+    this.stage.questions.append(line.element);
+    askKeys(this.store, this.element, ask.element, line);
   }
 
   showMessages() {
@@ -119,23 +133,46 @@ function messagesOf({ pointer, problem, data, playback }) {
 const isTyping = ({ target }) => target instanceof Element && target.closest("input, textarea, select") !== null;
 
 /**
- * "A" opens and closes Ask while the focus is in the workspace and not in a field; Escape closes it from anywhere.
+ * In the workspace, outside of fields, "A" opens and closes Ask, and the keys of its line open its questions; Escape
+ * closes it from anywhere. Then the focus is where it was when something was opened.
  * @param {ShownText} store
  * @param {HTMLElement} workspace
  * @param {HTMLElement} panel
+ * @param {AskLine} line
  */
-function askKeys({ view }, workspace, panel) {
+function askKeys({ view }, workspace, panel, line) {
+  /** @type {HTMLElement | null} */
+  let opener = null;
+  const isAnswer = (/** @type {Element | null} */ element) => element?.closest(".hs-ask, .hs-why-answer");
+  onChange(
+    () => [view.options.ask],
+    () => {
+      const { activeElement: focused } = document;
+      if (view.options.ask && focused instanceof HTMLElement && !isAnswer(focused)) opener = focused;
+    },
+  );
+  const goBack = () => {
+    const { activeElement: focused } = document;
+    const isLost = focused === document.body || isAnswer(focused);
+    view.closeAsk();
+    const shown = [opener, line.more, workspace.querySelector(".hs-ask-button")];
+    const target = shown.find((each) => each instanceof HTMLElement && each.checkVisibility());
+    if (isLost && target instanceof HTMLElement) target.focus({ preventScroll: true });
+  };
   // On the window, so that all other handlers have already run. An open list is closed first.
   listen(window, "keydown", (event) => {
-    if (event.key !== "Escape" || event.defaultPrevented || isTyping(event)) return;
-    if (!view.options.ask || !workspace.isConnected || hasOpenList()) return;
-    /** @type {HTMLElement | null} */
-    const button = workspace.querySelector(".hs-ask-button");
-    if (panel.contains(document.activeElement)) button?.focus();
-    view.closeAsk();
+    if (event.key !== "Escape" || event.defaultPrevented) return;
+    if (isTyping(event) && !isAnswer(/** @type {Element} */ (event.target))) return;
+    if (view.options.ask && workspace.isConnected && !hasOpenList()) goBack();
+  });
+  listen(window, "keydown", (event) => {
+    const isHere = event.target === document.body || workspace.contains(/** @type {Node} */ (event.target));
+    if (!isHere || event.defaultPrevented || isTyping(event) || !line.byKey(event)) return;
+    if (event.key === "/") requestAnimationFrame(() => panel.querySelector("input")?.focus({ preventScroll: true }));
   });
   workspace.addEventListener("keydown", (event) => {
-    if (event.key.toLowerCase() !== "a" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
+    if (isTyping(event)) return;
+    if (event.key.toLowerCase() !== "a" || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     view.toggleAsk();
     // The panel is shown one frame later.

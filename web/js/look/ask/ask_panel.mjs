@@ -1,14 +1,19 @@
-// Ask: the list of questions, and the open question with its answer.
+// Ask: the list of questions, and the open question with its answer. On the stage both stand in the place of the open
+// head, beside the field; among the details they have a panel.
 
-import { make, NextFrame, setFlag, steadily } from "../../lib/dom.mjs";
+import { make, NextFrame, setFlag, setText, steadily } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { askServer } from "../state/ask_server.mjs";
+import { curl } from "../../calls/call.mjs";
+import { lensCall } from "../../calls/python.mjs";
 import { copyMenu } from "../export/copy_answer.mjs";
 import { readChoices, writeChoices } from "../state/choices.mjs";
 import { overlayLegend } from "../panels/overlay.mjs";
-import { QUESTIONS, QUESTIONS_BY_TOPIC } from "./question_list.mjs";
+import { QuestionList } from "./all_questions.mjs";
+import { QUESTIONS } from "./question_list.mjs";
 import { timeLeft } from "./time_left.mjs";
+import { showBeside } from "../stage/why.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { scope, whenever } from "../../lib/reactive.mjs";
 
@@ -20,6 +25,7 @@ import { scope, whenever } from "../../lib/reactive.mjs";
 
 const MAX_AUTOMATIC_SECONDS = 4; // a question that takes longer is not asked again when the text alone changes
 const MAX_CACHED = 12; // answers
+const ON_STAGE = "attribution"; // the stage itself has its answer
 
 /** @typedef {{ answer: any, seconds: number }} TimedAnswer an answer, and how long it took */
 
@@ -53,14 +59,13 @@ export class AskPanel {
     this.mixer = mixer;
     this.beside = beside;
     const { view } = store;
-    const topics = Object.entries(QUESTIONS_BY_TOPIC).map(([topic, questions]) => this.makeTopic(topic, questions));
-    this.list = make("div", { class: "hs-questions" }, ...topics);
+    this.list = new QuestionList(store);
     this.all = smallButton("", () => view.set({ ask: "list" }));
     this.all.append("All questions");
-    const close = smallButton(icon("close"), null, { "aria-label": "Close Ask" });
+    const close = smallButton(icon("close"), null, { "aria-label": "Close Ask", title: "Close (Escape)" });
     close.hidden = view.isLookOnly; // without a model, nothing could open it again
     close.addEventListener("click", () => view.closeAsk());
-    this.title = make("h2", {}, "Ask");
+    this.title = make("h2", { tabindex: -1 }, "All questions");
     this.plain = make("p", { class: "hs-plain", role: "status" });
     this.explanation = make("p", { class: "hs-hint" });
     this.controls = make("div", { class: "hs-controls" });
@@ -72,13 +77,17 @@ export class AskPanel {
     this.again = smallButton("Ask", () => this.ask());
     this.notice = make("p", { class: "hs-ask-notice", role: "status" }, this.message, " ", this.again);
     this.answer = make("div", { class: "hs-ask-answer" });
+    this.caution = make("p", { class: "hs-hint hs-caution" });
+    this.numbers = make("div", { class: "hs-ask-answer" });
     this.copying = copyMenu(() => this.#answered());
     this.precision = make("p", { class: "hs-hint" });
-    this.caution = make("p", { class: "hs-hint hs-caution" });
+    this.code = make("pre", { tabindex: 0, "aria-label": "Code" });
+    const folded = [this.explanation, this.precision, this.numbers, this.copying, this.code];
+    this.fold = make("details", {}, make("summary", {}, "Method, numbers, code"), ...folded);
     const top = make("div", { class: "hs-top" }, this.title, this.all, close);
-    this.element = make("section", { class: "hs-panel hs-ask", "aria-label": "Ask", tabindex: -1 }, top, this.list);
-    this.element.append(this.plain, this.explanation, this.controls, this.progress, this.notice);
-    this.element.append(overlayLegend(store), this.answer, this.caution, this.precision, this.copying);
+    this.element = make("section", { class: "hs-panel hs-ask", "aria-label": "Ask", tabindex: -1 }, top);
+    this.element.append(this.list.element, this.controls, this.plain, this.progress, this.notice);
+    this.element.append(overlayLegend(store), this.answer, this.caution, this.fold);
     this.redraw = steadily(this.element, () => this.refresh());
     // In the next animation frame, because one selection may change several of these.
     whenever(
@@ -88,42 +97,37 @@ export class AskPanel {
     this.refresh();
   }
 
-  /** @param {string} topic @param {Question[]} questions */
-  makeTopic(topic, questions) {
-    const entries = questions.map((question) => this.makeEntry(question));
-    return make("section", {}, make("h3", {}, topic), make("ul", { "aria-label": topic }, ...entries));
-  }
-
-  /** @param {Question} question */
-  makeEntry({ key, title, hook }) {
-    const button = make("button", { type: "button" }, make("b", {}, title), make("span", {}, hook));
-    button.addEventListener("click", () => this.store.view.set({ ask: key, askWith: "" }));
-    return make("li", {}, button);
-  }
-
   soon() {
     if (this.store.view.options.ask || this.#question || !this.element.hidden) this.#nextFrame.request();
   }
 
   /** Show what the view says: nothing, the list, or a question. */
   refresh() {
-    const { ask: open, askWith, details } = this.store.view.options;
-    const ask = details ? open : ""; // without details, the stage answers
+    const { view } = this.store;
+    const { askWith, details } = view.options;
+    const isElsewhere = view.options.ask === ON_STAGE && !details && !view.isLookOnly;
+    const ask = isElsewhere ? "" : view.options.ask;
     const question = QUESTIONS.find(({ key }) => key === ask) ?? null;
     const wasHidden = this.element.hidden;
     this.element.hidden = ask === "";
-    this.element.parentElement?.classList.toggle("hs-asking", ask !== "");
-    if (question !== this.#question) this.open(question);
-    this.list.hidden = question !== null;
-    for (const part of [this.explanation, this.caution]) part.hidden = question === null;
-    this.all.hidden = question === null || this.store.view.isLookOnly;
+    this.element.parentElement?.classList.toggle("hs-asking", ask !== "" && details);
+    const isOther = question !== this.#question;
+    if (isOther) this.open(question);
+    this.list.show(ask !== "" && !question);
+    for (const part of [this.caution, this.fold]) part.hidden = question === null || part.hidden;
+    this.all.hidden = question === null || view.isLookOnly;
     if (question && this.#built) {
       Object.assign(this.#choices, question.defaults, readChoices(askWith, question.defaults));
       this.update(this.#built);
     } else this.hideAnswer();
-    if (wasHidden && !this.element.hidden && isBelowTheFold(this.element)) {
-      this.element.scrollIntoView({ block: "start" });
-    }
+    if (!this.element.hidden && (wasHidden || isOther)) this.reveal(details);
+  }
+
+  /** Something was opened: show its place, and keep the focus of the list. @param {boolean} details */
+  reveal(details) {
+    if (!details) showBeside(this.element);
+    else if (isBelowTheFold(this.element)) this.element.scrollIntoView({ block: "start" });
+    if (this.list.hadFocus) this.title.focus({ preventScroll: true });
   }
 
   /** @param {Question | null} question */
@@ -136,9 +140,10 @@ export class AskPanel {
     this.#shown = this.#key = "";
     this.#slow = false;
     this.#choices = {};
-    this.title.textContent = question?.title ?? "Ask about this text and its heads";
+    this.title.textContent = question?.title ?? "All questions";
     this.explanation.textContent = question?.explanation ?? "";
-    this.caution.textContent = question ? `What this does not show: ${question.caution}` : "";
+    this.caution.replaceChildren(make("b", {}, "What this does not show. "), question?.caution ?? "");
+    this.fold.open = this.store.view.options.details;
     if (!question) return;
     const { store } = this;
     const { built, end } = scope(() =>
@@ -156,8 +161,9 @@ export class AskPanel {
     this.#built = built;
     this.#end = end;
     this.controls.replaceChildren(...this.#built.controls);
-    const { picture, element } = this.#built;
-    this.answer.replaceChildren(...(picture ? [picture, element] : [element]));
+    const { picture, element } = built;
+    this.answer.replaceChildren(picture ?? element);
+    this.numbers.replaceChildren(...(picture ? [element] : []));
   }
 
   /** Send the request of the open question, or draw its answer if it is known. @param {BuiltQuestion} built */
@@ -248,8 +254,10 @@ export class AskPanel {
     this.store.answer.show(answer && this.#asked && { asked: this.#asked, answer });
     built.draw(answer);
     this.precision.textContent = precisionOf(answer?.precision);
-    this.answer.hidden = this.precision.hidden = false;
-    this.copying.hidden = answer === null;
+    for (const part of [this.answer, this.caution, this.fold]) part.hidden = false;
+    const asked = answer && this.#asked;
+    this.copying.hidden = this.code.hidden = !asked;
+    setText(this.code, asked ? `${curl(`v1/lens/${asked.route}`, asked)}\n\n${lensCall(asked)}` : "");
     setFlag(this.element, "aria-busy", false);
   }
 
@@ -269,7 +277,8 @@ export class AskPanel {
    */
   say(message, offer = "") {
     this.hideAnswer();
-    this.notice.hidden = false;
+    this.notice.hidden = this.caution.hidden = this.fold.hidden = false;
+    this.copying.hidden = this.code.hidden = true;
     this.message.textContent = message;
     this.again.hidden = !offer;
     this.again.textContent = offer === "again" ? "Try again" : "Ask about this text";
@@ -282,7 +291,7 @@ export class AskPanel {
       this.store.answer.setOverlay(null);
       this.conclude("");
     }
-    for (const part of [this.answer, this.precision, this.copying, this.progress, this.notice]) part.hidden = true;
+    for (const part of [this.answer, this.caution, this.fold, this.progress, this.notice]) part.hidden = true;
     this.controls.hidden = !this.#built?.controls.length;
     setFlag(this.element, "aria-busy", false);
   }

@@ -43,6 +43,8 @@ export function headScale(mixer) {
   return element;
 }
 
+const TILES = ":is(.hs-grid button[data-picture], .hs-head-tile)";
+
 /** A scale, short enough for a badge: "×" for a head that is removed. @param {number} scale */
 const badgeText = (scale) => (scale === 0 ? "×" : `${Number(scale.toFixed(2))}×`);
 
@@ -52,14 +54,14 @@ export const scaleWords = (scale) =>
 
 /**
  * @param {Mixer} mixer
- * @param {HTMLElement} panel that holds the grid
+ * @param {HTMLElement} panel that holds the grid or the field
  */
 export function mixTiles(mixer, panel) {
   const { store } = mixer;
   let drawn = "";
   const draw = () => {
     const { mask, tapsMute } = mixer; // outside the desk, `mask` is the one the text was written with
-    const tiles = /** @type {NodeListOf<HTMLElement>} */ (panel.querySelectorAll(".hs-grid button[data-picture]"));
+    const tiles = /** @type {NodeListOf<HTMLElement>} */ (panel.querySelectorAll(TILES));
     const now = JSON.stringify([mask, tapsMute, tiles.length, store.pointer.sha256]);
     if (now === drawn) return;
     drawn = now;
@@ -83,7 +85,7 @@ export function mixTiles(mixer, panel) {
 
   /** The head at an element; null for none. @param {EventTarget | null} target */
   const headAt = (target) => {
-    const tile = target instanceof Element ? target.closest(".hs-grid button[data-picture]") : null;
+    const tile = target instanceof Element ? target.closest(TILES) : null;
     const picture = tile && pictureOf(/** @type {HTMLElement} */ (tile));
     return picture && isHead(picture, store.pointer) ? picture : null;
   };
@@ -110,6 +112,8 @@ export function mixTiles(mixer, panel) {
 
 /** @param {HTMLElement} tile @returns {PictureId} */
 function pictureOf(tile) {
-  const [layer, column] = String(tile.dataset.picture).split(",").map(Number);
+  const [layer, column] = String(tile.dataset.picture ?? tile.dataset.head)
+    .split(",")
+    .map(Number);
   return [layer, column];
 }

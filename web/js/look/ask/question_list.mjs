@@ -1,4 +1,5 @@
-// The questions of Ask by topic, in the order in which they are listed.
+// The questions of Ask by what they are about, in the order in which they are listed. The line under the sentence
+// offers the first three about what is selected.
 //
 // A question is a module in questions/ that exports a `Question` (question.d.ts), and an entry here. The panel
 // (ask_panel.mjs) does the rest: it asks the server when the text or the request changes, shows the progress, stops,
@@ -20,12 +21,12 @@ import { roles } from "./questions/roles.mjs";
 
 /** @import { Question } from "./question.js" */
 
-/** @type {Record<string, Question[]>} */
+/** @type {Record<"word" | "head" | "text" | "prompts", Question[]>} */
 export const QUESTIONS_BY_TOPIC = {
-  "The selected token": [attribution, logitLens, ledger],
-  "The open head": [roles, oneHead, passages, feeding],
-  "The whole text": [knockout, mixingDesk, patching],
-  "Across a set": [many, circuit],
+  word: [attribution, logitLens, ledger],
+  head: [roles, oneHead, feeding, passages],
+  text: [knockout, mixingDesk, patching],
+  prompts: [many, circuit],
 };
 
 export const QUESTIONS = Object.values(QUESTIONS_BY_TOPIC).flat();

@@ -1,10 +1,12 @@
 // What a question is about: the text, the prediction and the head that are selected.
 
 import { isHead } from "../../lib/heads.mjs";
-import { visible } from "../../lib/words.mjs";
+import { spokenHead } from "../stage/field.mjs";
+import { capitalised, pictureName, spoken, unitOf, visible } from "../../lib/words.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
+/** @import { ShownStep } from "../stage/shown_step.mjs" */
 
 /**
  * The text as the routes under `v1/lens/` take it, with the head mask it was written with. The last token of a full
@@ -72,4 +74,27 @@ export function headAndPrediction(store) {
   if (problem) return problem;
   selectSomething(store);
   return { ...textBody(store), layer: open[0], head: open[1], ...askedPrediction(store) };
+}
+
+/**
+ * The next word in quotes: that of the stage, or what stands in the text.
+ * @param {ShownText} store
+ * @param {ShownStep} [step]
+ */
+export function nextWord(store, step) {
+  const next = step?.shown?.target ?? null;
+  const text = next === null ? store.tokens[askedPrediction(store).position + 1]?.text : step?.texts[next];
+  return text === undefined ? `this ${unitOf(store)}` : spoken(text);
+}
+
+/**
+ * What a group of questions is about.
+ * @param {ShownText} store
+ * @param {"word" | "head" | "text" | "prompts"} topic
+ */
+export function topicWords(store, topic) {
+  if (topic === "word") return `The next ${unitOf(store)}`;
+  if (topic === "head")
+    return openHead(store) ? capitalised(spokenHead(store.open)) : pictureName(store.open, store.pointer);
+  return topic === "text" ? "The whole text" : "Many prompts";
 }

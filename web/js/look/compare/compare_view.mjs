@@ -7,6 +7,7 @@ import { exact } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
 import { Scrubber } from "../panels/scrubber.mjs";
 import { colourControls } from "../panels/view_controls.mjs";
+import { Fork } from "./fork.mjs";
 import { sideTitles } from "./names.mjs";
 import { differencePanel, sideHead } from "./open_heads.mjs";
 import { SIDES } from "./pair.mjs";
@@ -14,6 +15,7 @@ import { PairNext } from "./pair_next.mjs";
 import { badge, LETTERS, PairText, SecondModel, textsTable } from "./pair_text.mjs";
 import { RankedHeads } from "./ranked_heads.mjs";
 import { Ranking } from "./ranking.mjs";
+import { wipe } from "./wipe.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { effect, onChange, whenever } from "../../lib/reactive.mjs";
 
@@ -50,16 +52,16 @@ export class CompareView {
     const tools = make("div", { class: "hs-compare-tools" }, table.toggle, ...buttons);
     bar.append(heading, settings, tools, keepLeft, keepRight, close);
     const next = new PairNext(pair);
-    this.grid = make("div", { class: "hs-compare-grid" }, this.texts.a.element, this.texts.b.element, clock);
-    this.grid.append(this.heads.element, sideHead(pair, "a"), differencePanel(pair), sideHead(pair, "b"), next.element);
+    this.fork = new Fork(pair);
+    const head = wipe(pair, sideHead(pair, "a"), differencePanel(pair), sideHead(pair, "b"));
+    const both = [this.texts.a.element, this.texts.b.element];
+    this.grid = make("div", { class: "hs-compare-grid" }, this.fork.element, this.heads.element, head, clock);
+    this.grid.append(...both, next.element);
     this.element = make("div", { class: "hs-compare", role: "region", "aria-label": "Compare" }, bar);
     this.element.append(this.why, this.grid);
     whenever(
       () => [...pair.progress, ...pair.heads.opened],
-      () => {
-        this.grid.classList.toggle("hs-apart", pair.isApart || pair.heads.isStandIn);
-        this.name();
-      },
+      () => this.name(),
     );
     onChange(
       () => [...pair.progress, ...pair.place],
@@ -92,6 +94,8 @@ export class CompareView {
     const [a, b] = sideTitles(pair.stores.a, pair.stores.b, pair.alignment);
     texts.a.name(a);
     texts.b.name(b);
+    this.fork.name("a", a);
+    this.fork.name("b", b);
     this.element.dataset.state = pair.isGrowing ? "writing" : "done";
   }
 }

@@ -10,8 +10,8 @@ import { WeightCells } from "../../lib/drawing/weight_cells.mjs";
 import { position } from "../../lib/drawing/scale.mjs";
 import { scaleOf } from "../../lib/head_masks.mjs";
 import { allPictures } from "../../lib/heads.mjs";
-import { counted, exact, full, withSign } from "../../lib/numbers.mjs";
-import { baseName, pictureName, textOf, visible } from "../../lib/words.mjs";
+import { counted, exact, full, share, withSign } from "../../lib/numbers.mjs";
+import { baseName, pictureName, plainly, textOf, visible } from "../../lib/words.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 import { rampLine, weightLegend } from "../panels/legend.mjs";
 import { scaledWords } from "../roles/role_words.mjs";
@@ -356,6 +356,17 @@ class DifferenceCells {
     if (Number.isNaN(difference)) return `${row} looks at ${column}: ${this.unlike(key)}`;
     return `${row} looks at ${column}: A ${exact(a)}, B ${exact(b)}, difference ${withSign(difference, exact)}`;
   }
+}
+
+/** How much both sides look at the cell that is described, in a sentence; "" for none. @param {Pair} pair */
+export function focusWords(pair) {
+  const { focus } = differenceSelection(pair);
+  if (!focus || focus.key === null) return "";
+  const { query, key } = focus;
+  const { a, b, difference } = pair.difference.at(query, key);
+  const [from, to] = [query, key].map((piece) => `“${plainly(pieceText(pair, piece))}”`);
+  if (Number.isNaN(difference)) return `From ${from}, A and B look at different words there.`;
+  return `From ${from}, A looks at ${to} with ${share(a)}, B with ${share(b)}.`;
 }
 
 /** A table of the selected token's row: its weight for each token on both sides. @param {Pair} pair */

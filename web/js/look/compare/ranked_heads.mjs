@@ -4,7 +4,7 @@
 import { make, setFlag, steadily } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { allHeads, headIndex, isSamePicture } from "../../lib/heads.mjs";
-import { counted, fixed } from "../../lib/numbers.mjs";
+import { counted, fixed, share } from "../../lib/numbers.mjs";
 import { baseName, pictureName, stepOf } from "../../lib/words.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 import { scaleOf, withScale } from "../../lib/head_masks.mjs";
@@ -58,9 +58,9 @@ export class RankedHeads {
     this.table = new TableView("Show differences as a table", () => this.drawTable(table), make("div", {}, table));
     const tools = make("div", { class: "hs-controls" }, this.mute, this.scale, this.restore, this.write);
     const order = make("p", { class: "hs-status" }, "largest first");
-    const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads by difference"), order, this.table.toggle);
+    const top = make("div", { class: "hs-top" }, make("h2", {}, "What changed in the heads"), order, this.table.toggle);
     this.element = make("section", { class: "hs-panel hs-ranked-heads", "aria-label": "Heads by difference" });
-    this.element.append(top, this.chips, this.tiles, tools, this.hint, this.table.element);
+    this.element.append(top, this.hint, this.tiles, this.chips, tools, this.table.element);
     whenever(
       () => [ranking.heads, ...pair.progress, ...pair.heads.opened],
       () => this.draw(),
@@ -94,7 +94,7 @@ export class RankedHeads {
       tile.setAttribute("aria-label", this.#isMuting ? `${scale === 1 ? "Mute" : "Restore"} ${label}` : label);
       tile.title = label;
       surprise.paint(tile, Math.round((255 * difference) / most));
-      tile.textContent = scale === 1 ? "" : scale === 0 ? "×" : String(scale);
+      tile.textContent = scale === 0 ? "×" : scale !== 1 ? String(scale) : difference ? share(difference) : "";
       setFlag(tile, "aria-pressed", this.#isMuting ? scale !== 1 : isOpen);
       tile.classList.toggle("hs-opened", isOpen);
     }
@@ -214,8 +214,8 @@ function meaning(pair) {
   const isWhole = pieces.length === Math.max(stores.a.length, stores.b.length);
   const tokens = isWhole ? "all tokens" : "the tokens that correspond to each other";
   const where = firstRow ? `${isWhole ? "the tokens" : tokens} after the texts diverge` : tokens;
-  const share = `How much of its attention each head moves in B, averaged over ${where}: 0 is none, 1 is all.`;
-  if (divergence === null) return share;
+  const part = `How much of its attention each head moves in B, averaged over ${where}. 100% is all of it.`;
+  if (divergence === null) return part;
   const distinguished = `Only the ${counted(shared, "token")} that both texts share are distinguished`;
-  return `${share} ${distinguished}; all others are pooled into one.`;
+  return `${part} ${distinguished}; all others are pooled into one.`;
 }

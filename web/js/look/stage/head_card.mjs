@@ -46,17 +46,11 @@ export class HeadCard {
       title: "With all other scores as they are, 1 more makes the odds of a word 2.7 times as high",
     });
     this.looks = make("p", {});
-    const ask = make("button", { type: "button", class: "hs-action" }, "Ask");
-    ask.append(make("span", { class: "hs-on-wide" }, " about this head"));
-    ask.addEventListener("click", () => {
-      store.view.choose(this.picture);
-      store.view.set({ ask: "list", details: true });
-    });
     this.off = make("button", { type: "button", class: "hs-action" });
     this.off.addEventListener("click", () => this.#turnOff());
     const role = make("p", { class: "hs-card-role" }, this.role, " ", this.how);
     const words = make("div", { class: "hs-card-words" }, this.name, role, this.adds, this.looks);
-    if (!store.view.isLookOnly) words.append(this.off, ask);
+    if (!store.view.isLookOnly) words.append(this.off);
     this.element = make("section", { class: "hs-card", "aria-label": "Open head" }, this.matrix, words);
     const turns = [
       smallButton("‹", () => turn(-1), { "aria-label": "Previous head" }),

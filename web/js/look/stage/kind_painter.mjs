@@ -9,6 +9,8 @@ import { Scale } from "../../lib/drawing/scale.mjs";
 /** @import { Thumbnails } from "../../lib/drawing/thumbnails.mjs" */
 /** @import { Kind } from "./gains.mjs" */
 
+/** @typedef {Kind | "more" | "less"} Ink of a role, or of a number for or against */
+
 const SCALE = new Scale({ scale: "sqrt", threshold: 0, hideFirst: false });
 const FAINT = 0.06; // of the darkest shade: what is fainter has no ink
 const BLEND = 450; // milliseconds
@@ -26,7 +28,7 @@ function inksOf(colour) {
 /** @type {Map<string, Uint32Array>} by theme and kind: to ask for a style is slow */
 const inks = new Map();
 
-/** @param {Kind} kind @param {string} theme */
+/** @param {Ink} kind @param {string} theme */
 function inksFor(kind, theme) {
   const key = `${theme} ${kind}`;
   const known = inks.get(key) ?? inksOf(getComputedStyle(document.body).getPropertyValue(`--hs-${kind}`));
@@ -35,7 +37,7 @@ function inksFor(kind, theme) {
 }
 
 export class KindPainter {
-  /** @type {Map<Kind, ThumbnailPainter>} */
+  /** @type {Map<Ink, ThumbnailPainter>} */
   #painters = new Map();
 
   /**
@@ -53,7 +55,7 @@ export class KindPainter {
   /**
    * @param {HTMLCanvasElement} canvas
    * @param {number} picture its number
-   * @param {Kind} kind
+   * @param {Ink} kind
    */
   paint(canvas, picture, kind) {
     const { thumbnails, rows, room } = this;

@@ -18,7 +18,7 @@ import { HeadCard } from "./head_card.mjs";
 import { Opening } from "./opening.mjs";
 import { Sentence } from "./sentence.mjs";
 import { ShownStep } from "./shown_step.mjs";
-import { Tiles } from "./tiles.mjs";
+import { overlayKinds, Tiles } from "./tiles.mjs";
 import { Verdict } from "./verdict.mjs";
 import { Why } from "./why.mjs";
 
@@ -42,7 +42,10 @@ export class Stage {
   title = make("h2", {});
   explanation = make("span", {});
   dotted = make("span", { class: "hs-dotted", hidden: true }, " Dotted: works against it.");
+  rows = make("span", { class: "hs-on-wide" }, " A row is a layer.");
   legend = make("div", { class: "hs-kinds" });
+  /** The place of the line that asks. */
+  questions = make("div", { class: "hs-ask-place" });
 
   /**
    * @param {ShownText} store
@@ -88,9 +91,9 @@ export class Stage {
     const said = make("div", { class: "hs-said" }, this.verdict.element, this.editor.side, this.board.element);
     this.top = make("div", { class: "hs-stage-top" }, this.sentence.element, this.editor.element, said);
     const field = make("section", { "aria-label": "All heads" }, this.tiles.element);
-    const body = make("div", { class: "hs-stage-body" }, this.#heading(), field, this.card.element, this.why.element);
+    this.body = make("div", { class: "hs-stage-body" }, this.#heading(), field, this.card.element, this.why.element);
     const birth = texts ? [this.birth.element] : [];
-    const parts = [this.about, this.top, ...birth, body];
+    const parts = [this.about, this.top, this.questions, ...birth, this.body];
     this.element = make("section", { class: "hs-stage hs-simple", "aria-label": "Stage" }, ...parts);
     this.opening = new Opening(this.element, this.sentence);
     this.sentence.threads.addEventListener("pointerover", (event) => this.#point(reached(event)));
@@ -113,8 +116,7 @@ export class Stage {
 
   /** Above all heads, with what their ink and colours mean. */
   #heading() {
-    const rows = make("span", { class: "hs-on-wide" }, " A row is a layer.");
-    const caption = make("p", {}, this.title, this.explanation, this.dotted, rows);
+    const caption = make("p", {}, this.title, this.explanation, this.dotted, this.rows);
     return make("header", { class: "hs-field-heading" }, caption, this.legend);
   }
 
@@ -127,16 +129,23 @@ export class Stage {
         this.step.known,
         this.opening.part,
         store.view.options.details,
-        this.why.isOpen,
       ],
       () => this.draw(),
     );
     whenever(
-      () => [store.rows, store.open, store.count, store.drawing],
+      () => [store.rows, store.open, store.count, store.drawing, store.answer.shownOverlay],
       () => {
         this.tiles.draw();
+        this.#drawWords();
         this.#drawCard();
         this.#light();
+      },
+    );
+    whenever(
+      () => [store.view.options.ask, store.view.options.details],
+      () => {
+        const { ask, details } = store.view.options;
+        this.body.classList.toggle("hs-answering", ask !== "" && !details);
       },
     );
     onChange(
@@ -219,12 +228,18 @@ export class Stage {
     const target = step.texts[shown?.target ?? -1];
     const word = target === undefined ? `the next ${unit}` : spoken(target);
     const isOpposed = shown?.gains.some((gain) => gain < 0 && matters(gain));
-    setText(this.explanation, shown?.isKnown ? gainWords(shown.adds !== null, word) : "");
-    this.dotted.hidden = !shown?.isKnown || !isOpposed;
-    const kinds = Object.entries(kindWords(unit)).map(([kind, words]) => make("span", { "data-kind": kind }, words));
-    if (this.legend.textContent !== kinds.map(({ textContent }) => textContent).join("")) {
-      this.legend.replaceChildren(...kinds);
-    }
+    const overlay = store.answer.shownOverlay;
+    const usual = shown?.isKnown ? gainWords(shown.adds !== null, word) : "";
+    setText(this.explanation, overlay?.title ?? usual);
+    this.explanation.title = overlay?.title ?? "";
+    this.dotted.hidden = !shown?.isKnown || !isOpposed || overlay !== null;
+    this.rows.hidden = overlay !== null;
+    const kinds = overlay ? overlayKinds(overlay) : Object.entries(kindWords(unit));
+    const marks = kinds.map(([kind, words]) => make("span", { "data-kind": kind }, words));
+    const legend = make("div", { class: "hs-kinds" }, ...marks);
+    if (legend.isEqualNode(this.legend)) return;
+    this.legend.replaceWith(legend); // in its place, so that nothing moves
+    this.legend = legend;
   }
 
   /** The open head: where the visitor has chosen none for this text, that which matters most for the shown word. */

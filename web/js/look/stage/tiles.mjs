@@ -11,13 +11,40 @@ import { kindWords, matters } from "./gains.mjs";
 import { unitOf } from "../../lib/words.mjs";
 import { blend, KindPainter } from "./kind_painter.mjs";
 
+/** @import { Overlay } from "../../types.js" */
+/** @import { Kind } from "./gains.mjs" */
 /** @import { ShownStep } from "./shown_step.mjs" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
 
 const PER_FRAME = 12; // tiles that are drawn in one frame while a text grows
 const SHORT = { copies: "copies", previous: "prev", first: "first", other: "" };
 
-/** @typedef {{ button: HTMLButtonElement, canvas: HTMLCanvasElement, role: HTMLElement, drawn: string }} Tile */
+const LEAST_NUMBER = 0.5; // of the most ink: tiles with less of it show no number
+
+/**
+ * @typedef {object} Tile
+ * @property {HTMLButtonElement} button
+ * @property {HTMLCanvasElement} canvas
+ * @property {HTMLElement} role
+ * @property {HTMLElement} number the name of the head, or the number of an answer
+ * @property {string} drawn
+ */
+
+/** The colour of a number in the field. @param {Overlay} overlay @param {number | null} value */
+const kindOfValue = ({ ramp }, value) => (ramp === "change" && (value ?? 0) < 0 ? "less" : "more");
+
+/** How much ink a number has, from 0 to 1: as with weights, the root, or all but a few heads would look alike. */
+const inkPart = (/** @type {Overlay} */ { most }, /** @type {number} */ value) =>
+  Math.sqrt(Math.min(1, Math.abs(value) / Math.max(most, 1e-12)));
+
+/** What the inks of an answer mean. @param {Overlay} overlay @returns {[kind: string, words: string][]} */
+export const overlayKinds = ({ ramp, ends }) =>
+  ramp === "change"
+    ? [
+        ["less", ends[0]],
+        ["more", ends[1]],
+      ]
+    : [["more", ends[1]]];
 
 export class Tiles {
   /** @type {Tile[]} */
@@ -79,16 +106,18 @@ export class Tiles {
     const shape = run ? `${n_layer} ${n_head} ${n_kv_head}` : "";
     if (shape === this.#shape) return;
     this.#shape = shape;
+    this.#due.clear();
     this.#isLaidOut = false;
     this.#tiles = !run
       ? []
       : allHeads(this.store.pointer).map((head) => {
           const [canvas, role] = [make("canvas"), make("b")];
-          const name = make("span", { class: "hs-head-tile-name", "aria-hidden": "true" }, role, tileName(head));
+          const number = make("span", {}, tileName(head));
+          const name = make("span", { class: "hs-head-tile-name", "aria-hidden": "true" }, role, number);
           const button = make("button", { type: "button", class: "hs-head-tile", tabindex: -1 }, canvas, name);
           button.dataset.head = head.join();
           button.classList.toggle("hs-begins-group", startsGroup(head, this.store.pointer));
-          return { button, canvas, role, drawn: "" };
+          return { button, canvas, role, number, drawn: "" };
         });
     this.element.replaceChildren(...this.#tiles.map(({ button }) => button));
     this.element.setAttribute("aria-label", `All ${this.#tiles.length} heads: a row is a layer, the first at the top`);
@@ -129,27 +158,40 @@ export class Tiles {
     const rows = step.query >= 0 ? step.query + 1 : store.readable;
     const painter = new KindPainter(store.data.thumbnails, rows, this.#room);
     const names = kindWords(unitOf(store));
+    const overlay = store.answer.shownOverlay;
+    this.element.classList.toggle("hs-of-answer", overlay !== null);
     for (const i of [...this.#due].slice(0, most)) {
       this.#due.delete(i);
       const tile = this.#tiles[i];
       const head = headAt(i, store.pointer);
-      const kind = step.kinds[i] ?? "other";
+      const value = overlay?.values[head[0]]?.[head[1]] ?? null;
+      const kind = overlay ? kindOfValue(overlay, value) : (step.kinds[i] ?? "other");
       const isCut = step.isCut(head);
       const gain = shown?.gains[i] ?? 0;
       const isStrong = !isCut && matters(gain);
       const { button } = tile;
       button.dataset.kind = kind;
       button.classList.toggle("hs-matters", isStrong);
-      button.classList.toggle("hs-against", isStrong && gain < 0);
-      button.classList.toggle("hs-cut", isCut);
+      button.classList.toggle("hs-against", isStrong && gain < 0 && !overlay);
+      button.classList.toggle("hs-cut", isCut && !overlay);
       button.classList.toggle("hs-open-tile", isSamePicture(head, store.open));
-      setText(tile.role, isCut ? "off" : !isStrong ? "" : gain < 0 ? "against" : SHORT[kind]);
+      setText(
+        tile.role,
+        overlay ? "" : isCut ? "off" : !isStrong ? "" : gain < 0 ? "against" : SHORT[/** @type {Kind} */ (kind)],
+      );
       const adds = shown?.adds?.[i];
-      const said = [
-        `${spokenHead(head)}: ${names[kind]}`,
-        isCut ? "switched off" : adds === undefined ? "" : `adds ${signed(adds, 1)}`,
-        groupSentence(head, store.pointer),
-      ];
+      const part = overlay && value !== null ? inkPart(overlay, value) : 0;
+      button.style.setProperty("--part", part.toFixed(3));
+      const number = overlay && part >= LEAST_NUMBER ? overlay.short(value ?? 0) : tileName(head);
+      if (tile.number.textContent !== number) tile.number.replaceChildren(number); // in place of the other, not moved
+      button.classList.toggle("hs-numbered", overlay !== null && part >= LEAST_NUMBER);
+      const said = overlay
+        ? [spokenHead(head), value === null ? "" : `${overlay.title}: ${overlay.long(value)}`]
+        : [
+            `${spokenHead(head)}: ${names[/** @type {Kind} */ (kind)]}`,
+            isCut ? "switched off" : adds === undefined ? "" : `adds ${signed(adds, 1)}`,
+            groupSentence(head, store.pointer),
+          ];
       button.setAttribute("aria-label", said.filter(Boolean).join(", "));
       button.setAttribute("aria-pressed", String(isSamePicture(head, store.open)));
       const { side, factor } = store.data.thumbnails;

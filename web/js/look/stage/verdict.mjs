@@ -1,7 +1,7 @@
 // What is said of the next word, in one or two sentences, and what can be done about it. Both stand below the sentence
 // at the left; the list of next words is at their right.
 
-import { isStill, make, setFlag, setText } from "../../lib/dom.mjs";
+import { isStill, make, setText } from "../../lib/dom.mjs";
 import { headIndex } from "../../lib/heads.mjs";
 import { mostProbable } from "../../lib/sampling.mjs";
 import { changeWords, likeliestWords, offWords, originOf, restWords } from "../../lib/without_heads.mjs";
@@ -50,20 +50,17 @@ export class Verdict {
     this.off.addEventListener("click", () => void step.turnOff(step.isOff ? [] : (step.group?.heads ?? [])));
     const button = (/** @type {string} */ label, /** @type {() => void} */ act, kind = "hs-action") =>
       make("button", { type: "button", class: kind, onclick: act }, label);
-    const ask = () => store.view.set({ ask: store.view.options.ask ? "" : "attribution" });
-    this.why = button("Why this word?", ask, "hs-action hs-why");
-    this.why.title = "What every part of the model adds to it";
     this.next = button("Next", next);
     this.write = button("Write your own", edit, "hs-quiet-action hs-beside");
     this.stop = button("Stop", stop, "hs-action hs-stop");
     this.back = button("↶", goBack, "hs-quiet-action hs-take-back");
     this.back.append(onWide(" Take it back"));
     this.back.setAttribute("aria-label", "Take it back");
-    const more = { "Why this word?": ask, "Write your own": edit, "Write on": goOn, Replay: replay };
+    const more = { "Write your own": edit, "Write on": goOn, Replay: replay };
     const { element: menu, actions } = stageMenu(store, link, more);
-    [this.why, this.write].forEach(({ classList }, i) => actions[i].classList.add(classList[1]));
+    actions[0].classList.add("hs-beside");
     this.inMenu = actions;
-    const withModel = link ? [this.off, this.stop, this.why, this.next, this.write, this.back] : [];
+    const withModel = link ? [this.off, this.stop, this.next, this.write, this.back] : [];
     this.actions = make("div", { class: "hs-stage-actions" }, ...withModel, menu);
     this.element = make("div", { class: "hs-verdict" }, this.say, this.actions);
   }
@@ -75,19 +72,16 @@ export class Verdict {
     const { isGrowing, pointer } = store;
     const unit = unitOf(store);
     const n = (step.cut ?? step.group)?.heads.length ?? 0;
-    const [why, write, goOn, replay] = this.inMenu;
+    const [write, goOn, replay] = this.inMenu;
     // Stop takes the place of the switch, and nothing beside it moves.
-    this.off.hidden = why.hidden = write.hidden = isGrowing;
+    this.off.hidden = write.hidden = isGrowing;
     this.stop.hidden = !isGrowing;
     this.off.disabled = !n || isBusy;
-    this.why.disabled = isBusy || isGrowing;
     this.write.disabled = this.back.disabled = isGrowing;
-    setFlag(this.why, "aria-expanded", store.view.options.ask !== "");
     this.off.classList.toggle("hs-is-off", step.isOff);
     const how = step.isOff ? [onWide("back "), "on"] : ["off"];
     if (n === 1) this.off.replaceChildren("Turn it ", ...how);
     else this.off.replaceChildren("Turn ", onWide("these "), n ? `${n} heads ` : "heads ", ...how);
-    for (const each of [this.why, why]) setText(each, `Why this ${unit}?`);
     this.next.replaceChildren("Next", onWide(` ${unit}`));
     this.next.disabled = isBusy || isGrowing || step.query + 1 >= pointer.context_length;
     goOn.hidden = isGrowing || store.length >= pointer.context_length || pointer.chat !== null;

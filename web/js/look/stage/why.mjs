@@ -18,8 +18,20 @@ import { spokenHead } from "./field.mjs";
 /** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { ShownStep } from "./shown_step.mjs" */
 
-/** Whether the answer stands below the field, where it may be out of view. */
-const STACKED = matchMedia("(width < 960px)");
+const STACKED = matchMedia("(width < 960px)"); // whether the answer stands below the field
+
+/**
+ * Bring an answer into view, below the field with it: together with the field where both have room.
+ * @param {HTMLElement} answer
+ */
+export function showBeside(answer) {
+  if (!STACKED.matches) return;
+  const field = answer.parentElement?.querySelector(".hs-field-heading");
+  const { top } = answer.getBoundingClientRect();
+  const isNear = field && top - field.getBoundingClientRect().top < 0.6 * window.innerHeight;
+  (isNear ? field : answer).scrollIntoView({ block: "start" });
+}
+
 const MOST_ROWS = 8; // heads that have a row of their own
 
 const METHOD =
@@ -104,18 +116,17 @@ export class Why {
   /** Whether it is open. */
   get isOpen() {
     const { ask, details } = this.store.view.options;
-    return ask === "attribution" && !details;
+    return ask === "attribution" && !details && !this.store.view.isLookOnly;
   }
 
   draw() {
     const { store, step, element } = this;
     const isOpened = element.hidden && this.isOpen;
     element.hidden = !this.isOpen;
-    element.parentElement?.classList.toggle("hs-answering", this.isOpen);
     if (!this.isOpen || !store.rows) return;
     const target = step.texts[step.shown?.target ?? -1];
     setText(this.question, `Why ${target === undefined ? `this ${unitOf(store)}` : spoken(target)}?`);
-    if (isOpened && STACKED.matches) element.scrollIntoView();
+    if (isOpened) showBeside(element);
     const shown = `${store.pointer.run} ${step.query} ${step.shown?.target} ${step.shown?.isKnown} ${step.isOff}`;
     if (shown !== this.#shown) void this.#ask(shown);
   }

@@ -8,9 +8,6 @@ import { isFile } from "./prepared.mjs";
 
 /** @import { Options, PictureId, Pointer } from "../../types.js" */
 
-/** The question that the stage answers in place; the others belong to the details. */
-const ON_STAGE = "attribution";
-
 export class View {
   #options = signal(/** @type {Readonly<Options>} */ ({ ...DEFAULTS }));
   #open = signal(/** @type {PictureId} */ ([0, 0]));
@@ -32,12 +29,9 @@ export class View {
 
   /** @param {Partial<Options>} chosen */
   set(chosen) {
-    // The one answer that a file has is in its details.
-    const needsDetails = chosen.ask && (chosen.ask !== ON_STAGE || this.isLookOnly);
-    const changes = needsDetails ? { ...chosen, details: true } : chosen;
     const options = this.#options.peek();
-    const names = /** @type {(keyof Options)[]} */ (Object.keys(changes));
-    if (names.some((name) => options[name] !== changes[name])) this.#options.value = { ...options, ...changes };
+    const names = /** @type {(keyof Options)[]} */ (Object.keys(chosen));
+    if (names.some((name) => options[name] !== chosen[name])) this.#options.value = { ...options, ...chosen };
   }
 
   /** Close the open question, or the list of them. */

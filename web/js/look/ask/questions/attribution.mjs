@@ -23,6 +23,7 @@ const DEFAULTS = { token: "written", against: LIKELIEST };
 export const attribution = {
   key: "attribution",
   title: "Why this token?",
+  short: "Why?",
   hook: "Which parts of the model favour it, and which work against it.",
   explanation:
     "A token’s score, its logit, is a sum; the higher it is, the more probable the token. One part comes from each " +

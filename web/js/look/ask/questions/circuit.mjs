@@ -43,6 +43,7 @@ const MAX_EXACT_HEADS = 64; // in a model with more, attribution patching choose
 export const circuit = {
   key: "circuit",
   title: "Find the circuit",
+  short: "Find the circuit",
   hook: "The few heads, and the edges between them, that are enough for the answer.",
   explanation:
     "Heads or MLPs are ablated, and then edges between them cut, as long as at most a tenth of the effect is lost: " +

@@ -53,6 +53,7 @@ const NO_PRODUCT =
 export const feeding = {
   key: "feeding",
   title: "Which heads feed this one?",
+  short: "What feeds it?",
   hook: "Which earlier heads it builds on.",
   explanation: "A head reads what earlier heads wrote into the residual stream. Which heads, and does it matter?",
   caution:

@@ -60,6 +60,7 @@ const short = (value) => withoutZero(fixed(value, Math.abs(value) < 10 ? 2 : 0))
 export const knockout = {
   key: "knockout",
   title: "Which heads does this text need?",
+  short: "Which heads matter?",
   hook: "Each head is removed in turn: how much worse are the predictions?",
   explanation:
     "Each head is removed in turn, and the change of the loss is measured: above 0, the text got harder to predict. " +

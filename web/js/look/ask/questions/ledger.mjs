@@ -20,6 +20,7 @@ const TOLERANCE = 1e-3; // of the logit, which is the largest of the numbers
 export const ledger = {
   key: "ledger",
   title: "Show me the arithmetic",
+  short: "The arithmetic",
   hook: "Every number from one cell to the next token’s probability.",
   explanation:
     "One cell of the open head, step by step: from query and key to the attention weight, and on to the logit " +

@@ -18,6 +18,7 @@ import { makeTable } from "../../../widgets/table.mjs";
 export const logitLens = {
   key: "logit-lens",
   title: "What would each layer have predicted?",
+  short: "What did each layer expect?",
   hook: "What the model would predict if it stopped after each layer.",
   explanation:
     "The logit lens: after each layer, the residual stream is read out as if that layer were the last " +

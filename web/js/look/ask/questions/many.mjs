@@ -109,6 +109,7 @@ const DEFAULTS = { measure: "patch", set: FIRST_SET };
 export const many = {
   key: "many",
   title: "What holds over many prompts?",
+  short: "What holds over many prompts?",
   hook: "One question asked of a whole set: the mean, its error, and every row.",
   explanation:
     "The question is asked of every prompt in a set. The map and the list show the mean over the set; ± is its " +

@@ -30,6 +30,7 @@ const MAX_LISTED_TOKENS = 12; // tokens in the table
 export const mixingDesk = {
   key: DESK,
   title: "What if heads were switched off?",
+  short: "What if some are off?",
   hook: "Switch heads off with a click, and see at once what would come next.",
   explanation:
     "Mute, solo or scale heads: the next-token bars show at once what the model would predict. A muted head adds " +

@@ -18,6 +18,7 @@ import { fillTable, makeCell, makeRow, makeTable, makeTitle } from "../../../wid
 export const oneHead = {
   key: "head",
   title: "Which tokens does this head use?",
+  short: "What does it use?",
   hook: "Where it looks, and whether that makes a difference.",
   explanation:
     "Four measures of what the open head takes from each token: where it looks, how much it moves, what that adds to " +

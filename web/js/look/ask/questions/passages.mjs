@@ -21,6 +21,7 @@ const WHAT = { weight: "largest attention weight on any token but the first", no
 export const passages = {
   key: "passages",
   title: "Where does this head fire?",
+  short: "Where does it fire?",
   hook: "The places in a long text where it is strongest, and what they share.",
   explanation:
     "Finds the passages of a text of up to 1 MB on which each head acts most strongly: by its largest attention " +

@@ -47,6 +47,7 @@ const WAY_WORDS = {
 export const patching = {
   key: "patch",
   title: "What carries the answer?",
+  short: "What carries it?",
   hook: "Change a word, and find the head that carries it to the answer.",
   explanation:
     "Take this text up to the selected token, the answer, and change a word, so that another answer becomes likely. " +

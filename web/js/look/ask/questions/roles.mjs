@@ -31,6 +31,7 @@ const short = (value) => withoutZero(fixed(value, 2));
 export const roles = {
   key: "roles",
   title: "What is this head for?",
+  short: "What is it for?",
   hook: "Does it look at the token before, or at the same token earlier? Does it copy what it finds?",
   explanation:
     "Shows how much attention each head pays to the token that a known role would look at, on random tokens that " +

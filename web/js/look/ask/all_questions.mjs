@@ -1,0 +1,88 @@
+// All questions in groups, in the place of an answer; a typed word finds one.
+
+import { make, setText } from "../../lib/dom.mjs";
+import { QUESTIONS_BY_TOPIC } from "./question_list.mjs";
+import { topicWords } from "./subject.mjs";
+
+/** @import { ShownText } from "../state/shown_text.mjs" */
+/** @import { Question } from "./question.js" */
+
+/** @typedef {{ question: Question, element: HTMLElement, button: HTMLButtonElement, words: string }} Entry */
+/** @typedef {{ topic: Topic, element: HTMLElement, heading: HTMLElement, entries: Entry[] }} Group */
+/** @typedef {keyof typeof QUESTIONS_BY_TOPIC} Topic */
+
+export class QuestionList {
+  /** @type {Group[]} */
+  #groups = [];
+  /** Whether the focus was in the list when a question was chosen. */
+  hadFocus = false;
+
+  /** @param {ShownText} store */
+  constructor(store) {
+    this.store = store;
+    this.field = make("input", { type: "search", placeholder: "Find a question", "aria-label": "Find a question" });
+    this.none = make("p", { class: "hs-hint", role: "status" });
+    const topics = /** @type {Topic[]} */ (Object.keys(QUESTIONS_BY_TOPIC));
+    this.#groups = topics.map((topic) => {
+      const heading = make("h3", {});
+      const entries = QUESTIONS_BY_TOPIC[topic].map((question) => this.#entry(question));
+      const element = make("section", {}, heading, make("ul", {}, ...entries.map((entry) => entry.element)));
+      return { topic, element, heading, entries };
+    });
+    this.element = make("div", { class: "hs-questions" }, this.field, ...this.#groups.map(({ element }) => element));
+    this.element.append(this.none);
+    this.field.addEventListener("input", () => this.#find());
+    this.field.addEventListener("keydown", (event) => this.#byKey(event));
+  }
+
+  /** @param {Question} question @returns {Entry} */
+  #entry(question) {
+    const { key, title, hook } = question;
+    const open = () => this.store.view.set({ ask: key, askWith: "" });
+    const button = make("button", { type: "button", onclick: open }, make("b", {}, title), make("span", {}, hook));
+    return { question, element: make("li", {}, button), button, words: `${title} ${hook}`.toLowerCase() };
+  }
+
+  /** @param {boolean} isShown */
+  show(isShown) {
+    const { element, store } = this;
+    this.hadFocus = !isShown && !element.hidden && element.contains(document.activeElement);
+    if (isShown && element.hidden) {
+      this.field.value = "";
+      this.#find();
+    }
+    element.hidden = !isShown;
+    if (!isShown) return;
+    for (const { topic, heading } of this.#groups) setText(heading, topicWords(store, topic));
+  }
+
+  /** Show the questions in which every typed word occurs. */
+  #find() {
+    const typed = this.field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const { topic, element, entries } of this.#groups) {
+      const about = topicWords(this.store, topic).toLowerCase();
+      for (const entry of entries) {
+        entry.element.hidden = !typed.every((word) => entry.words.includes(word) || about.includes(word));
+      }
+      element.hidden = entries.every((entry) => entry.element.hidden);
+    }
+    const found = this.#found.length > 0;
+    setText(this.none, found ? "" : `No question has “${this.field.value.trim()}” in it.`);
+  }
+
+  get #found() {
+    return this.#groups.flatMap(({ entries }) => entries).filter(({ element }) => !element.hidden);
+  }
+
+  /** Enter opens the first question found, Escape takes back what was typed. @param {KeyboardEvent} event */
+  #byKey(event) {
+    const [first] = this.#found;
+    if (event.key === "Enter") first?.button.click();
+    else if (event.key === "ArrowDown") first?.button.focus();
+    else if (event.key === "Escape" && this.field.value) {
+      this.field.value = "";
+      this.#find();
+    } else return;
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,121 @@
+// The line under the sentence: what is selected, three questions about it, and the way to all others.
+
+import { hasModifier, make, setFlag, setText } from "../../lib/dom.mjs";
+import { onChange, whenever } from "../../lib/reactive.mjs";
+import { Roving } from "../../widgets/roving.mjs";
+import { QUESTIONS_BY_TOPIC } from "./question_list.mjs";
+import { tileName } from "../stage/field.mjs";
+import { nextWord, openHead } from "./subject.mjs";
+
+/** @import { ShownText } from "../state/shown_text.mjs" */
+/** @import { ShownStep } from "../stage/shown_step.mjs" */
+/** @import { Question } from "./question.js" */
+
+/** @typedef {"word" | "head" | "text"} Subject */
+
+const SUBJECTS = /** @type {const} */ (["word", "head", "text"]);
+const OFFERED = 3; // questions
+
+export class AskLine {
+  /** @type {Subject} */
+  #subject = "word";
+
+  /**
+   * @param {ShownText} store
+   * @param {ShownStep} step
+   */
+  constructor(store, step) {
+    this.store = store;
+    this.step = step;
+    const button = (/** @type {string} */ kind, /** @type {() => void} */ act) =>
+      make("button", { type: "button", class: kind, onclick: act });
+    this.subjects = SUBJECTS.map((subject) => button("hs-subject", () => this.#choose(subject)));
+    for (const subject of this.subjects) subject.setAttribute("role", "radio");
+    this.offered = Array.from({ length: OFFERED }, (_, at) => button("hs-offered", () => this.#open(at)));
+    this.more = button("hs-more-questions", () => this.#toggle("list"));
+    this.more.append("More ", make("kbd", { "aria-hidden": "true" }, "/"));
+    this.more.setAttribute("aria-label", "More questions");
+    const about = make("div", { role: "radiogroup", "aria-label": "What to ask about" }, ...this.subjects);
+    const questions = make("div", { role: "group", "aria-label": "Questions" }, ...this.offered, this.more);
+    this.element = make("section", { class: "hs-ask-line", "aria-label": "Questions about what is selected" });
+    this.element.append(make("span", { class: "hs-ask-about", "aria-hidden": "true" }, "Ask about"), about, questions);
+    this.roving = new Roving(this.element, () => [...this.subjects, ...this.offered, this.more]);
+    this.roving.update(this.offered[0]);
+    onChange(
+      () => [store.clicks],
+      () => this.#choose("head"),
+    );
+    onChange(
+      () => [store.selection.selected, store.pointer.run],
+      () => this.#choose("word"),
+    );
+    whenever(
+      () => [step.known, store.open, store.pointer, store.isGrowing, store.view.options],
+      () => this.draw(),
+    );
+  }
+
+  get #questions() {
+    return QUESTIONS_BY_TOPIC[this.#subject].slice(0, OFFERED);
+  }
+
+  /** @param {Subject} subject */
+  #choose(subject) {
+    this.#subject = subject;
+    this.draw();
+  }
+
+  /** @param {number} at */
+  #open(at) {
+    this.#toggle(this.#questions[at].key);
+  }
+
+  /** @param {string} ask */
+  #toggle(ask) {
+    const { view } = this.store;
+    if (view.options.ask === ask) view.closeAsk();
+    else view.set({ ask, askWith: "" });
+  }
+
+  draw() {
+    const { store } = this;
+    if (store.isGrowing && this.subjects[0].textContent) return; // its words would move with every token
+    const { ask } = store.view.options;
+    SUBJECTS.forEach((subject, at) => {
+      setText(this.subjects[at], this.#name(subject));
+      setFlag(this.subjects[at], "aria-checked", subject === this.#subject);
+    });
+    this.#questions.forEach((question, at) => {
+      const button = this.offered[at];
+      const words = this.#words(question);
+      if (button.textContent !== words) button.replaceChildren(words);
+      button.title = `${question.title} ${question.hook}`;
+      setFlag(button, "aria-expanded", ask === question.key);
+    });
+    setFlag(this.more, "aria-expanded", ask === "list");
+  }
+
+  /** @param {Subject} subject */
+  #name(subject) {
+    const { store } = this;
+    if (subject === "word") return nextWord(store, this.step);
+    if (subject === "text") return "the text";
+    return openHead(store) ? `head ${tileName(store.open)}` : "a mean";
+  }
+
+  /** @param {Question} question */
+  #words({ key, short }) {
+    return key === "attribution" ? `Why ${nextWord(this.store, this.step)}?` : short;
+  }
+
+  /** 1 to 3 open a question, "/" all of them. Whether the key was one of these. @param {KeyboardEvent} event */
+  byKey(event) {
+    if (hasModifier(event) || !this.element.checkVisibility()) return false;
+    const button = event.key === "/" ? this.more : this.offered[Number(event.key) - 1];
+    if (!button || this.store.isGrowing) return false;
+    event.preventDefault();
+    button.focus({ preventScroll: true });
+    button.click();
+    return true;
+  }
+}

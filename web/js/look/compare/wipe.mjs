@@ -1,0 +1,71 @@
+// One head of both texts on one matrix: A at the left of a line that is dragged or moved by keys, and at its right B or
+// the difference. Where the texts have no cells in common, and for whoever prefers it, the matrices stand side by side.
+
+import { make, setText } from "../../lib/dom.mjs";
+import { isHead } from "../../lib/heads.mjs";
+import { effect, whenever } from "../../lib/reactive.mjs";
+import { capitalised, pictureName } from "../../lib/words.mjs";
+import { signal } from "../../vendor/signals.mjs";
+import { rangeInput, tabs } from "../../widgets/controls.mjs";
+import { readStored, writeStored } from "../state/storage.mjs";
+import { focusWords } from "./open_heads.mjs";
+
+/** @import { Pair } from "./pair.mjs" */
+
+/** @typedef {"b" | "difference" | "apart"} Mode what stands at the right of the line, or that there is none */
+
+const STORED = "headscope-wipe";
+/** @type {Record<Mode, string>} */
+const MODES = { b: "A | B", difference: "A | difference", apart: "side by side" };
+const MIDDLE = 50;
+
+/**
+ * @param {Pair} pair
+ * @param {HTMLElement} a the open head of A
+ * @param {HTMLElement} difference
+ * @param {HTMLElement} b
+ */
+export function wipe(pair, a, difference, b) {
+  const stored = readStored(STORED);
+  const mode = signal(/** @type {Mode} */ (stored in MODES ? stored : "b"));
+  const choice = tabs("What is shown beside A", MODES, (chosen) => {
+    mode.value = /** @type {Mode} */ (chosen);
+    writeStored(STORED, chosen);
+  });
+  const title = make("h2", {});
+  const words = make("p", { class: "hs-wipe-words", role: "status" });
+  const line = rangeInput({ min: 0, max: 100, value: MIDDLE, "aria-label": "Where A ends" });
+  const stack = make("div", { class: "hs-wipe-stack" }, a, difference, b);
+  const slide = make("div", { class: "hs-wipe-line" }, line);
+  const hint = make(
+    "p",
+    { class: "hs-hint" },
+    "A row is a word, a column what it looks at. Drag the line, or use the arrow keys.",
+  );
+  const top = make("div", { class: "hs-top" }, title, choice.element);
+  const element = make("section", { class: "hs-panel hs-wipe", "aria-label": "The open head of both texts" });
+  element.append(top, words, slide, stack, hint);
+  const move = () => element.style.setProperty("--wipe", String(Number(line.value) / 100));
+  line.addEventListener("input", move);
+  move();
+  effect(() => {
+    const { isApart, alignment, heads } = pair;
+    const hasCells = !isApart && !heads.isStandIn && alignment.isTokenByToken;
+    choice.element.hidden = !hasCells;
+    choice.show(mode.value);
+    element.dataset.mode = hasCells ? mode.value : "apart";
+  });
+  whenever(
+    () => [...pair.progress, pair.difference, ...pair.place, ...pair.heads.opened],
+    () => {
+      const { open, pointer } = pair.stores.a;
+      const [layer, head] = open;
+      setText(
+        title,
+        isHead(open, pointer) ? capitalised(`head ${head} of layer ${layer}`) : pictureName(open, pointer),
+      );
+      setText(words, focusWords(pair));
+    },
+  );
+  return element;
+}
