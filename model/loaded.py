@@ -32,7 +32,8 @@ from .lens.head_roles import roles, text_roles
 from .lens.interventions.circuit import circuit
 from .lens.interventions.knockout import knockout, removal
 from .lens.interventions.patching import patch, patch_site
-from .lens.interventions.paths import patch_paths, paths, role_paths
+from .lens.interventions.paths import patch_paths, paths
+from .lens.interventions.role_paths import role_paths
 from .lens.interventions.run import activations, run
 from .lens.ledger import ledger
 from .lens.lens import Lens, of_model, of_text, of_two_texts, of_weights
@@ -134,6 +135,11 @@ class LoadedModel:
         """The model as questions read it, in float32 with its weights as they are at this moment."""
         self.own_lens.refresh()
         return self.own_lens
+
+    @property
+    def float32(self) -> Lens:
+        """The former name of ``lens``."""
+        return self.lens
 
     @cached_property
     def own_lens(self) -> Lens:

@@ -406,7 +406,7 @@ def test_patched_paths_equal_hooks_on_transformers(name: str, tmp_path: Path) ->
     assert found.receivers == receivers and not into_logits.receivers
     for route, streams in seen.items():
         logits = theirs.head(theirs.norm(streams[3]))[-1]
-        ours = into_logits.raw[route]["logits"][0, sender]  # type: ignore[index]
+        ours = into_logits.effects[route]["logits"][0, sender]  # type: ignore[index]
         assert float(ours) == pytest.approx(difference(logits), abs=TOLERANCE)
         for way in "qkv":
             with ExitStack() as stack:
@@ -419,7 +419,7 @@ def test_patched_paths_equal_hooks_on_transformers(name: str, tmp_path: Path) ->
                             hook = replacing(theirs.span(head), changed[:, theirs.span(head)])
                             stack.enter_context(hooked(theirs.output(layer), hook, before=True))
                 logits = theirs(text.ids).logits[0, -1]
-            ours = found.raw[route][way][0, sender]  # type: ignore[index]
+            ours = found.effects[route][way][0, sender]  # type: ignore[index]
             assert float(ours) == pytest.approx(difference(logits), abs=TOLERANCE)
 
 

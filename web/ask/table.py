@@ -13,7 +13,8 @@ from model.lens.head_roles import roles, text_roles
 from model.lens.interventions.circuit import circuit
 from model.lens.interventions.knockout import knockout, removal
 from model.lens.interventions.patching import patch
-from model.lens.interventions.paths import patch_paths, paths, role_paths
+from model.lens.interventions.paths import patch_paths, paths
+from model.lens.interventions.role_paths import role_paths
 from model.lens.ledger import ledger
 from model.lens.logit_lens import logit_lens
 from model.lens.neurons import neuron

@@ -16,8 +16,9 @@ from model.lens.difference import attention_difference
 from model.lens.head_roles import N_TEXTS, repeated_tokens
 from model.lens.interventions.patch_run import DIRECTIONS
 from model.lens.interventions.patching import patch, patch_site
-from model.lens.interventions.paths import cut_paths, patch_paths, role_cuts
+from model.lens.interventions.paths import cut_paths, patch_paths
 from model.lens.interventions.reference import REFERENCE_NAME, contexts_of, mean_contexts, shipped_passages
+from model.lens.interventions.role_paths import role_cuts
 from model.lens.interventions.sites import SITES
 from model.lens.neurons import follow_neuron
 from model.lens.passages import PATTERNS, firing, mark_tokens, pattern_counts
@@ -141,7 +142,7 @@ def test_path_patching_equals_the_library(server: Server, tiny: LoadedModel) -> 
     for direction in DIRECTIONS:
         found = post(server, "paths", layer=2, head=1, **PATCH, direction=direction).json()
         expected = patch_paths(*texts, layer=2, head=1, answer=ids["a"], wrong=ids["b"], direction=direction)
-        for route, ways in expected.effects.items():
+        for route, ways in (("direct", expected.direct), ("mlps", expected.mlps), ("every", expected.every)):
             assert all(same(found["patched"][route][way], each) for way, each in ways.items())
         moved = cut_paths(texts[0], layer=2, head=1, method="resample", reference=contexts_of(texts[1])).moved
         assert all(same(found[route][way], each) for route, ways in moved.items() for way, each in ways.items())

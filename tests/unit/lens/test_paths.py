@@ -12,8 +12,9 @@ from helpers.models import max_difference, prompt_ids
 from model import InputError, LoadedModel
 from model.lens import text_pass
 from model.lens.head_roles import repeated_tokens
-from model.lens.interventions.paths import cut_paths, patch_paths, role_cuts
+from model.lens.interventions.paths import cut_paths, patch_paths
 from model.lens.interventions.reference import Method
+from model.lens.interventions.role_paths import role_cuts
 from model.lens.text_pass import TextPass
 
 IDS = prompt_ids(9)

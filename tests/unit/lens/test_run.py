@@ -312,6 +312,11 @@ def test_arguments_are_read_alike_and_answers_are_short() -> None:
     assert all(repr(answer).count("\n") < 30 and len(repr(answer)) < 2000 for answer in answers)
 
 
+def test_former_names_stay() -> None:
+    loaded = tiny_model()
+    assert loaded.float32 is loaded.lens
+
+
 def test_an_unknown_option_is_named_with_those_there_are() -> None:
     loaded = tiny_model()
     with pytest.raises(TypeError, match="knockout: .* 'heads'. It takes text, method, reference, progress."):

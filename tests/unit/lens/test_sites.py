@@ -204,7 +204,7 @@ def test_path_patching_equals_transformers_with_hooks(tiny: LoadedModel, theirs:
                 for way in "qkv":
                     value = put(above[way], cut[way].unflatten(-1, (N_HEAD, SIZE)), slice(None), head)
                     expected = float(theirs.run_with(into, layer, way, value))
-                    ours = found.raw[route][way][0, earlier]  # type: ignore[index]
+                    ours = found.effects[route][way][0, earlier]  # type: ignore[index]
                     assert float(ours) == pytest.approx(expected, abs=1e-5)
         assert found.restored(found.clean) == 1 and found.restored(found.corrupted) == 0
 

@@ -79,8 +79,13 @@ def test_paths_are_coloured_by_what_they_change() -> None:
     assert {part.family for part in parts.values() if part.axes} == {"paths"}
     assert {part.family for part in loaded.paths("To be", 1, 0).drawn() if part.axes} == {"paths"}
     patched = loaded.patch_paths("To be", "No be", 1, 0, answer="a", wrong="b")
-    assert {part.family for part in patched.drawn() if part.axes} == {"", "effects"}
-    most = max(abs(float(x)) for ways in patched.effects.values() for each in ways.values() for x in each.flatten())
+    assert {part.family for part in patched.drawn() if part.axes} == {"", "restored"}
+    most = max(
+        abs(float(x))
+        for ways in (patched.direct, patched.mlps, patched.every)
+        for each in ways.values()
+        for x in each.flatten()
+    )
     said = patched.summary.rpartition(": ")[2].rstrip(".")
     assert abs(float(said)) == pytest.approx(most, rel=0.01)
     assert re.search(r" into [qkv] from L0 H[01]: ", patched.summary)
