@@ -151,6 +151,7 @@ class Example {
 
 /** @param {string} path @param {Sent} sent */
 async function fetched(path, { body, query, file }) {
-  const response = await request(`${path}${query ? `?${new URLSearchParams(query)}` : ""}`, { body });
+  const words = query ? `?${new URLSearchParams(/** @type {Record<string, string>} */ (query))}` : "";
+  const response = await request(`${path}${words}`, { body });
   return file ? response.arrayBuffer() : response.json();
 }
