@@ -189,7 +189,7 @@ class Patching {
       ids: tokens,
       n_prompt,
       open: carriers[0],
-      options: { ask: "patching", askWith },
+      options: { ask: "patch", askWith },
     });
   }
 
