@@ -1,8 +1,8 @@
 """A question asked of many prompts: every row, the mean over the rows, and its standard error."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, TypedDict, TypeVar
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..drawing.heat_map import Part, in_digits
 from ..errors import InputError, InvalidValue, shorten
-from .answer import Answer, left_out_in_words
+from .answer import Answer, NotSent, left_out_in_words
 from .attribution import attribution
 from .difference import difference
 from .head_roles import LOOKS, standard_error, text_roles
@@ -75,6 +75,18 @@ class Averaged:
         given = dict(options) | {argument: row[column] for column, argument in self.columns.items()}
         is_resampled = self.resamples and given.get("method") == "resample" and given.get("reference") is None
         return given | {"reference": [row["corrupted"]]} if is_resampled and row["corrupted"] is not None else given
+
+
+def is_by_position(options: Mapping[str, Any]) -> bool:
+    """Whether the answer has a number for each position of a site, so that the rows must be of one length."""
+    return options.get("positions") == "each" and options.get("site") is not None
+
+
+def check_as_long(ids: Sequence[int], first: Sequence[int]) -> None:
+    """Raise ``InputError`` for a row that cannot be averaged position by position with the first row."""
+    if len(ids) != len(first):
+        found = f"This row has {len(ids):,} tokens and the first row {len(first):,}"
+        raise InputError("prompts", f"{found}; a mean position by position needs rows with the same number of tokens.")
 
 
 def only(*names: str) -> Callable[[Mapping[str, Any]], Numbers]:
@@ -145,19 +157,25 @@ class OverPrompts(Answer):
     ``attribution``; ``weight``, ``norm``, ``attribution``, ``loss_change`` and ``without_head`` for ``head``; ``kl``,
     ``answer`` and ``decided`` for ``logit_lens``; ``clean``, ``corrupted`` and what was asked for of ``exact``,
     ``estimate``, ``heads`` and ``joint`` for ``patch`` and ``patch_site``; ``clean``, ``corrupted`` and such as
-    ``direct_q`` for ``patch_paths``; the roles for ``text_roles``; and ``heads`` for ``difference``.
+    ``direct_q`` for ``patch_paths``; the roles for ``text_roles``; and ``heads`` for ``difference``. ``axes`` are those
+    of ``exact`` and ``estimate``, which depend on the site.
     """
 
     n: int
     mean: dict[str, Tensor]
     standard_error: dict[str, Tensor]
     rows: list[Numbers]
+    axes: Annotated[dict[str, tuple[str, ...]], NotSent()] = field(default_factory=dict, repr=False)
+
+    def axes_of(self, name: str) -> tuple[str, ...]:
+        """The axes of a mean, as a table names them."""
+        return self.axes.get(name) or AXES.get(name) or ("",) * self.mean[name].dim()
 
     @property
     def summary(self) -> str:
         left_out = left_out_in_words([row for row in self.rows if "error" in row], len(self.rows))
         large = {name: mean for name, mean in self.mean.items() if mean.dim() and mean.numel() and name != "kl"}
-        peaks = [f"{name} {self.peak(mean, *AXES.get(name, ('',) * mean.dim()))}" for name, mean in large.items()]
+        peaks = [f"{name} {self.peak(mean, *self.axes_of(name))}" for name, mean in large.items()]
         single = [f"{name} {in_digits(float(mean))}" for name, mean in self.mean.items() if not mean.dim()]
         found = [f"{'The largest means' if peaks else 'The means'} over {self.n:,} rows: {'; '.join(peaks or single)}."]
         return " ".join([*found, *([left_out] if left_out else [])])
@@ -166,7 +184,7 @@ class OverPrompts(Answer):
         """Each mean with its standard error, and what is a single number for each row."""
         for name, mean in self.mean.items():
             error = self.standard_error[name]
-            axes = AXES.get(name, ("",) * mean.dim())
+            axes = self.axes_of(name)
             if not mean.dim():
                 yield Part(name, f"{in_digits(float(mean))} \u00b1 {in_digits(float(error))}")
             elif mean.numel():
@@ -189,8 +207,9 @@ def over_prompts(
     ``question`` is the name of the method, and ``options`` are its other arguments. A row is a text, or a
     dictionary with ``prompt`` and, where the question reads them, ``corrupted`` (another prompt), and ``answer``
     and ``wrong`` (the tokens that the two prompts lead to). Patches are at all positions at once, unless
-    ``positions="each"`` asks for each; rows then must have the same number of tokens, as those of one template do. The
-    method "resample" without a ``reference`` takes each row's corrupted prompt for one.
+    ``positions="each"`` asks for each; the mean is then position by position, over the rows with as many tokens as the
+    first row, as those of one template have. The method "resample" without a ``reference`` takes each row's corrupted
+    prompt for one.
     Raises ``InputError``, which names the row, before anything is computed if a row cannot be read.
     """
     about = check_question(question)
@@ -199,12 +218,20 @@ def over_prompts(
         fixed["grid"] = True  # every head is patched where nothing else was asked for
     rows = parse_rows(lens, prompts, about.reads, about.required, options.get("other_model"))
 
-    def numbers(row: dict[str, Any], _progress: Progress) -> Numbers:
-        arguments = about.arguments(row, {**fixed, **options})
-        found = about.numbers(call_question(about.question, lens, row["prompt"], **arguments).content())
-        return {name: as_tensor(each) for name, each in found.items()}
+    by_position = is_by_position({**fixed, **options})
+    first = lens.parse(rows[0]["prompt"]) if rows and by_position else []
+    axes = dict[str, tuple[str, ...]]()
 
-    return average(list(each_row(rows, numbers, progress)))
+    def numbers(row: dict[str, Any], _progress: Progress) -> Numbers:
+        if by_position:
+            check_as_long(lens.parse(row["prompt"]), first)
+        arguments = about.arguments(row, {**fixed, **options})
+        content = call_question(about.question, lens, row["prompt"], **arguments).content()
+        if "axes" in (site := content.get("site") or content):
+            axes.update(dict.fromkeys(("exact", "estimate"), tuple(site["axes"])))
+        return {name: as_tensor(each) for name, each in about.numbers(content).items()}
+
+    return replace(average(list(each_row(rows, numbers, progress))), axes=axes, text_ids=tuple(first))
 
 
 def parse_rows(

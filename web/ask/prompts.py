@@ -11,11 +11,21 @@ from pydantic import Field as Described
 from model import InputError
 from model.lens.answer import first_paragraph
 from model.lens.progress import Progress
-from model.lens.prompts import COLUMNS, OVER_PROMPTS, AboutPrompts, Numbers, average, each_row, in_row
+from model.lens.prompts import (
+    COLUMNS,
+    OVER_PROMPTS,
+    AboutPrompts,
+    Numbers,
+    average,
+    check_as_long,
+    each_row,
+    in_row,
+    is_by_position,
+)
 from model.lens.question import REQUIRED, Option, Reads, options_of
 
 from ..settings import Limits
-from .answers import ModelAnswer
+from .answers import ModelAnswer, NamedToken
 from .fields import MAX_ROWS, TEXTS, RowsOption
 from .inquiry import Content, Inquiry, to_json
 from .question import ROWS, Question, answer_with
@@ -30,6 +40,9 @@ class PromptsAnswer(ModelAnswer):
     mean: dict[str, Any]
     standard_error: dict[str, Any] = Described(
         description="The standard deviation over the rows divided by the square root of their number; 0 for one row."
+    )
+    tokens: list[NamedToken] | None = Described(
+        None, description="Of a mean position by position, the tokens of the first row; otherwise null."
     )
     rows: list[dict[str, Any]] = Described(
         description="Of each prompt its index, `row`, and its numbers or the `error` that kept it out of the mean."
@@ -89,7 +102,11 @@ def of_many(base: Question, about: AboutPrompts, defaults: Mapping[str, Any] | N
                 raise in_row(index, error) from None
 
     def compute(service: AnswerService, inquiry: Inquiry, progress: Progress, rows: list[bytes]) -> Content:
+        first = inquiry.values["prompts"][0]["prompt"] if is_by_position(inquiry.values) else None
+
         def answer_row(row: Mapping[str, Any], progress: Progress) -> Numbers:
+            if first is not None:
+                check_as_long(row["prompt"], first)
             answer = answer_with(averaged.question, service, row_of(inquiry, row), progress)
             return averaged.numbers(base.encode(answer))
 
@@ -98,7 +115,8 @@ def of_many(base: Question, about: AboutPrompts, defaults: Mapping[str, Any] | N
             check_size(service.limits, inquiry, row)
             found.append(row)
             rows.append(to_json(row))
-        sent = {"rows": list(map(orjson.Fragment, rows))}
+        tokens = None if first is None else [token._asdict() for token in inquiry.loaded.text_tokens(first)]
+        sent = {"tokens": tokens, "rows": list(map(orjson.Fragment, rows))}
         return {"columns": ["prompt", *averaged.reads]} | average(found).to_dict() | sent
 
     needed = " ".join(f"`{name}`" for name in averaged.reads)

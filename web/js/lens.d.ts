@@ -699,6 +699,7 @@ export interface PromptsAnswer {
   n: number;
   mean: Record<string, unknown>;
   standard_error: Record<string, unknown>;
+  tokens?: NamedToken[] | null;
   rows: Record<string, unknown>[];
 }
 

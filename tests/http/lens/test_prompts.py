@@ -78,6 +78,16 @@ def test_rows_equal_single_prompts(
         assert np.allclose(found["standard_error"][number], samples.std(0, ddof=1) / 3**0.5, atol=1e-5)
 
 
+def test_position_by_position_rows_are_as_long_as_the_first(server: Server) -> None:
+    rows = [ROWS[0], ROWS[1], ROWS[0] | {"prompt": "so we is"}]
+    found = post(server, "patch/prompts", prompts=rows, positions="each").json()
+    assert "".join(token["text"] for token in found["tokens"]) == ROWS[0]["prompt"]
+    assert found["n"] == 2 and "14 tokens and the first row 8" in found["rows"][1]["error"]
+    single = [post(server, "patch", **row, site="z", positions="each").json()["site"]["exact"] for row in rows[::2]]
+    assert np.allclose(found["mean"]["exact"], np.mean(single, axis=0), atol=1e-5)
+    assert post(server, "patch/prompts", prompts=rows).json()["tokens"] is None
+
+
 def test_rows_may_be_token_ids(server: Server) -> None:
     encode = server.served.models["tiny"].tokenizer.encode
     as_ids = [row | {name: encode(row[name]) for name in ("prompt", "corrupted")} for row in ROWS]

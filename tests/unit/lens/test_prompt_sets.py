@@ -9,7 +9,7 @@ import torch
 import model
 from helpers.files import ROOT
 from helpers.models import tiny_model
-from model import InputError, LoadedModel
+from model import LoadedModel
 from model.lens.interventions.patching import patch_site
 from model.lens.text_pass import TextPass
 
@@ -60,6 +60,15 @@ def test_rows_of_one_template_are_averaged_position_by_position() -> None:
     ]
     assert found.mean["exact"].shape == each[0].exact.shape
     assert torch.allclose(found.mean["exact"].float(), torch.stack([one.exact for one in each]).mean(0), atol=1e-5)
-    rows[1] |= {"prompt": "or it is", "corrupted": "or be is"}
-    with pytest.raises(InputError, match="a number for each token, and they differ in length"):
-        loaded.over_prompts("patch_site", rows, site="z", positions="each")
+    axes = ("layer", "head", "position")
+    assert found.summary == f"The largest means over 2 rows: exact {found.peak(found.mean['exact'], *axes)}."
+    assert "exact L" in found.summary and found.texts == ["T", "o", " ", "b", "e"]
+    by_token = next(part for part in found.drawn() if part.name == "mean exact")
+    assert by_token.axes == axes and "<th>T</th>" in found._repr_html_()
+    stream = loaded.over_prompts("patch", rows, site="resid_pre", positions="each")
+    assert stream.axes_of("exact") == ("layer", "position")
+
+    longer = {"prompt": "or it is", "corrupted": "or be is", "answer": "c", "wrong": "d"}
+    with_longer = loaded.over_prompts("patch_site", [*rows, longer], site="z", positions="each")
+    assert with_longer.n == 2 and torch.equal(with_longer.mean["exact"], found.mean["exact"])
+    assert "This row has 8 tokens and the first row 5" in with_longer.rows[2]["error"]
