@@ -90,7 +90,13 @@ def test_a_thread_leads_from_the_last_word_to_where_each_head_looks(browser: Any
     for (x, y), at in zip(ends, (last, key), strict=True):
         box = page.locator(f".hs-sentence [data-i='{at}'] .hs-letters").bounding_box()
         assert box["x"] <= x <= box["x"] + box["width"] and box["y"] - 4 <= y <= box["y"] + box["height"] + 4
-    expect(page.locator(".hs-head-tile.hs-matters")).to_have_count(int((adds >= 0.1 * adds.max()).sum()))
+    expect(page.locator(".hs-head-tile.hs-named")).to_have_count(len(COPYING))
+    expect(page.locator(".hs-thread-strong")).to_have_count(len(COPYING))
+    expect(page.locator(".hs-head-tile.hs-lit")).to_have_count(0)
+    page.get_by_role("button", name="Turn these 7 heads off").hover()
+    for part in (".hs-head-tile.hs-lit", ".hs-threads path.hs-lit"):
+        expect(page.locator(part)).to_have_count(len(COPYING))
+    page.mouse.move(0, 0)
     part = float(sum(adds[head] for head in COPYING) / adds.sum())
     expect(said(page)).to_have_text(
         f"Seven of 64 heads look back at “kite” and copy it. They add {percent(part)} of what all heads add to the "
@@ -446,7 +452,7 @@ def test_the_opening_plays_once_and_any_key_ends_it(browser: Any, stories: Serve
     page.add_init_script('localStorage["headscope-details"] = ""')
     page.goto(stories.url, wait_until="commit")  # it may play before the last file has come
     expect(page.locator(".hs-waiting").first).to_be_attached()
-    for part in (".hs-verdict", ".hs-next-words", ".hs-card", ".hs-head-tile.hs-matters canvas"):  # not said beforehand
+    for part in (".hs-verdict", ".hs-next-words", ".hs-card", ".hs-head-tile.hs-named canvas"):  # not said beforehand
         expect(page.locator(part).first).to_have_css("opacity", "0")
     page.keyboard.press("Shift")
     expect(page.locator(".hs-verdict")).to_have_css("opacity", "1")

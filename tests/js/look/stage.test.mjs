@@ -4,7 +4,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { softmax } from "../../../web/js/lib/sampling.mjs";
 import { fieldLayout, startsGroup, tileName } from "../../../web/js/look/stage/field.mjs";
-import { gainsOf, kindOf, kindWords, looksOf, MATTERS, opacityOf, widthOf } from "../../../web/js/look/stage/gains.mjs";
+import {
+  gainsOf,
+  kindOf,
+  kindWords,
+  looksOf,
+  MATTERS,
+  namedWords,
+  opacityOf,
+  widthOf,
+} from "../../../web/js/look/stage/gains.mjs";
 import { ghostsOf, SHOWN } from "../../../web/js/look/stage/ghosts.mjs";
 
 const role = (/** @type {string} */ label) => /** @type {any} */ ({ label });
@@ -25,14 +34,15 @@ test("without attribution, a head matters by its weight on one word, unless it r
   assert.deepEqual(looksOf(rows), [0, 0.8, 0]);
 });
 
-test("width and strength grow with the gain, and fog is fog", () => {
+test("width and strength grow with the gain, and heads that are not named are fog", () => {
   assert.equal(widthOf(0, 4.5), 0.75);
   assert.equal(widthOf(1, 4.5), 4.5);
-  assert.ok(opacityOf(MATTERS) > 2 * opacityOf(MATTERS - 0.01));
-  assert.equal(opacityOf(0.03), opacityOf(MATTERS - 0.01));
-  assert.equal(opacityOf(0.01), 0);
+  assert.ok(opacityOf(1, true) > opacityOf(MATTERS, true));
+  assert.ok(opacityOf(MATTERS, true) > 3 * opacityOf(1, false));
+  assert.equal(opacityOf(0.03, false), opacityOf(1, false));
+  assert.equal(opacityOf(0.01, false), 0);
   for (const gain of [0.02, 0.3, 1]) {
-    assert.equal(opacityOf(-gain), opacityOf(gain));
+    for (const isNamed of [true, false]) assert.equal(opacityOf(-gain, isNamed), opacityOf(gain, isNamed));
     assert.equal(widthOf(-gain, 4.5), widthOf(gain, 4.5));
   }
 });
@@ -48,6 +58,15 @@ test("what a head does is where it looks here; a measured role counts where the 
   assert.equal(kindOf(null, [0.4, 0.2, 0.2, 0.2], false), "first");
   assert.equal(kindOf(null, even, false), "other");
   assert.equal(kindOf(null, [1], false), "first"); // a text of one word
+});
+
+test("a frame or dashes are the heads that the sentence names", () => {
+  const on = { isOff: false, hasSwitch: true };
+  assert.equal(namedWords(true, 7, on), "Framed: the 7 heads that the button turns off.");
+  assert.equal(namedWords(true, 7, { ...on, hasSwitch: false }), "Framed: the 7 heads named above.");
+  assert.equal(namedWords(true, 1, { ...on, isOff: true }), "Dashed: the head that is off.");
+  assert.equal(namedWords(false, 2, on), "Framed: the 2 heads with the most attention to one word.");
+  assert.equal(namedWords(true, 0, on), "");
 });
 
 test("letters are called letters", () => {
@@ -66,8 +85,7 @@ test("ghosts are the likeliest words and all others together, and add up to 1", 
       const sum = ghosts.reduce((total, ghost) => total + ghost[name], 0);
       assert.ok(Math.abs(sum - 1) < 1e-12);
     }
-    // The one that heads kept likely stands second.
-    const named = ghosts.slice(0, -1).flatMap(({ text, probability }) => (off && text === "a" ? [] : [probability]));
+    const named = ghosts.slice(0, -1).map(({ probability }) => probability);
     assert.deepEqual(
       named,
       [...named].sort((a, b) => b - a),
@@ -80,8 +98,7 @@ test("ghosts are the likeliest words and all others together, and add up to 1", 
 test("with heads off, the words that were and those that are the likeliest are both there", () => {
   const ghosts = ghostsOf(all, without, texts, null);
   assert.equal(ghosts[0].text, "h");
-  assert.equal(ghosts[1].text, "a");
-  const a = ghosts[1];
+  const a = ghosts.find(({ text }) => text === "a");
   assert.equal(a?.withAll, all[0]);
   assert.equal(a?.probability, without[0]);
 });

@@ -134,7 +134,7 @@ test("where the text ends, the word is the likeliest, and came from nowhere", ()
 });
 
 test("a word of the prompt was given, a branch's was chosen, and others were drawn unless the temperature is 0", () => {
-  const text = { n_prompt: 4, settings: { temperature: 0.8 }, branch: null };
+  const text = { state: "done", n_prompt: 4, settings: { temperature: 0.8 }, branch: null };
   assert.deepEqual(
     [0, 3, 4, 9].map((position) => originOf(text, position)),
     ["given", "given", "drawn", "drawn"],
@@ -144,7 +144,9 @@ test("a word of the prompt was given, a branch's was chosen, and others were dra
     [5, 6, 7].map((position) => originOf(branched, position)),
     ["drawn", "given", "drawn"],
   );
-  for (const settings of [{ temperature: 0 }, {}]) assert.equal(originOf({ ...text, settings }, 5), "written");
+  assert.equal(originOf({ ...text, settings: { temperature: 0 } }, 5), "written");
+  assert.equal(originOf({ ...text, settings: {} }, 5), "", "not known");
+  for (const position of [3, 4]) assert.equal(originOf({ ...text, state: "snapshot" }, position), "");
 });
 
 test("the heads that are counted are those that are switched off, and do what is said of them", async () => {
@@ -213,8 +215,12 @@ test("how much some heads add is a share only where it is one", () => {
     assert.ok(adds.length <= 6 && adds.every((value) => value > 0 && value >= Math.max(...all) / 3));
     assert.ok(!adds.length || rest.every((value) => value <= /** @type {number} */ (adds.at(-1))));
     if (!some.length) assert.equal(spoken, "No head adds to “kite”: the rest of the model chooses it.");
-    else if (total <= 0 || part > total) assert.match(spoken, /more to “kite” than all 12 heads together/);
-    else assert.ok(spoken.endsWith(`: ${share(part / total)} of what all heads add.`), spoken);
+    else if (part > total) {
+      // What the others take away is what is missing.
+      const taken = -rest.reduce((sum, value) => sum + value, 0) / part;
+      const much = taken > 1 ? "more than that" : `${share(taken)} of that`;
+      assert.ok(spoken.endsWith(` most to “kite”. The other ${rest.length} together take away ${much}.`), spoken);
+    } else assert.ok(spoken.endsWith(`: ${share(part / total)} of what all heads add.`), spoken);
     kinds.add(spoken.replace(/[\d.]+/g, "N"));
   }
   assert.ok(kinds.size >= 5, [...kinds].join("\n"));
@@ -240,12 +246,12 @@ test("the sentence at rest is true in every case", () => {
   );
   assert.equal(
     rest({ n: 2, copied: null, adds: [3, 2], all: heads.concat(-4) }),
-    "Two of 5 heads add more to “kite” than all 5 heads together: others count against it.",
+    "Two of 5 heads add most to “kite”. The other 3 together take away 80% of that.",
   );
   assert.equal(
     rest({ n: 1, copied: " kite", adds: [3], all: [3, -4] }),
     "One of 2 heads looks back at “kite” and copies it. " +
-      "It adds more to “kite” than all 2 heads together: others count against it.",
+      "It adds to the next word. The other one takes away more than that.",
   );
   assert.equal(rest({ n: 2, copied: " kite", adds: null, all: null }), "Two heads look back at “kite” and copy it.");
   assert.equal(

@@ -11,7 +11,10 @@ import { capitalised, spoken } from "./words.mjs";
 
 /** A part of a sentence: what is strong is set in bold. @typedef {string | { strong: string }} Part */
 
-/** How a word came into the text; "" for one that is not in it. @typedef {"given" | "drawn" | "written" | ""} Origin */
+/**
+ * How a word came into the text; "" for one that is not in it, or where that is not known.
+ * @typedef {"given" | "drawn" | "written" | ""} Origin
+ */
 
 /**
  * A word, and its probability with the heads and without them.
@@ -46,17 +49,21 @@ export function effectOn(before, after, texts, written = null, origin = "") {
 }
 
 /**
- * How a word of a text came to stand there.
+ * How a word of a text came to stand there. A text that is read at a step of the training was not written by the model
+ * as it was at that step.
  * @param {object} text
+ * @param {string} text.state
  * @param {number} text.n_prompt
  * @param {{ temperature?: unknown }} text.settings
  * @param {{ at: number } | null} text.branch where the visitor chose another word
  * @param {number} position of the word
  * @returns {Origin}
  */
-export function originOf({ n_prompt, settings: { temperature }, branch }, position) {
+export function originOf({ state, n_prompt, settings: { temperature }, branch }, position) {
+  if (state === "snapshot") return "";
   if (position < n_prompt || position === branch?.at) return "given";
-  return typeof temperature === "number" && temperature > 0 ? "drawn" : "written";
+  if (typeof temperature !== "number") return "";
+  return temperature > 0 ? "drawn" : "written";
 }
 
 /**
@@ -184,8 +191,13 @@ export function restWords({ n, copied, adds, all }, word, unit) {
   const [part, total] = [sum(adds ?? []), sum(all ?? [])];
   if (!adds || !all || part <= 0) return copies;
   const start = copied === null ? [`${some} ${one ? "adds" : "add"} `] : [...copies, one ? " It adds " : " They add "];
-  const than = ` than all ${all.length} heads together`;
-  if (total <= 0 || part > total) return [...start, "more to ", next, `${than}: others count against it.`];
+  if (part > total) {
+    const taken = (part - total) / part; // by the others
+    const n_others = all.length - n;
+    const others = `. The other ${n_others === 1 ? "one takes" : `${n_others} together take`} away `;
+    const much = taken > 1 ? ["more than that"] : [{ strong: share(taken) }, " of that"];
+    return [...start, ...(copied === null ? ["most to ", next] : ["to the next ", unit]), others, ...much, "."];
+  }
   const amount = { strong: share(part / total) };
   if (copied !== null) return [...start, amount, ` of what all heads add to the next ${unit}.`];
   return [...start, "most to ", next, ": ", amount, " of what all heads add."];

@@ -69,16 +69,24 @@ export function kindOf(role, row, isCopying) {
 /** @param {number} gain @param {number} most CSS pixels of the widest thread */
 export const widthOf = (gain, most) => THIN + (most - THIN) * Math.abs(gain) ** 0.8;
 
-/** @param {number} gain */
-export function opacityOf(gain) {
+/** @param {number} gain @param {boolean} isNamed whether the sentence is about the head */
+export function opacityOf(gain, isNamed) {
   const part = Math.abs(gain);
-  return part >= MATTERS ? 0.4 + 0.55 * part : part >= SEEN ? FOG : 0;
+  return isNamed ? 0.6 + 0.35 * part : part >= SEEN ? FOG : 0;
 }
 
 /**
- * What the widths and the ink say.
+ * What a frame says, and the width of a thread.
  * @param {boolean} isAttributed whether what each head adds is known
- * @param {string} word the next one, as it is said
+ * @param {number} n heads that the sentence names
+ * @param {object} how
+ * @param {boolean} how.isOff whether they are off
+ * @param {boolean} how.hasSwitch whether they can be switched off
  */
-export const gainWords = (isAttributed, word) =>
-  isAttributed ? `Strong ink: adds most to ${word}.` : "Strong ink: the most attention to one word.";
+export function namedWords(isAttributed, n, { isOff, hasSwitch }) {
+  if (!n) return "";
+  const heads = n === 1 ? "the head" : `the ${n} heads`;
+  if (isOff) return `Dashed: ${heads} that ${n === 1 ? "is" : "are"} off.`;
+  if (isAttributed) return `Framed: ${heads} ${hasSwitch ? "that the button turns off" : "named above"}.`;
+  return `Framed: ${heads} with the most attention to one word.`;
+}

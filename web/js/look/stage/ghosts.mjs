@@ -19,24 +19,17 @@ export const SHOWN = 5; // words
  * @param {Floats | null} off without some; null if they are not off
  * @param {readonly string[]} texts of the vocabulary
  * @param {number | null} written the word that stands in the text, which is always shown
- * @returns {Ghost[]} the likeliest first; without heads, then the one that they kept likely
+ * @returns {Ghost[]} the likeliest first
  */
 export function ghostsOf(on, off, texts, written = null) {
   const shown = off ?? on;
   const ids = off
     ? comparedIds(on, off, { count: SHOWN, written, by: shown })
     : withWritten(mostProbable(on, SHOWN), written, on);
-  if (off) putAt(ids, 1, mostProbable(on, 1)[0]);
   const ghosts = ids.map((id) => ({ id, text: texts[id] ?? "", probability: shown[id], withAll: on[id] }));
   const rest = (/** @type {Floats} */ all) => Math.max(0, 1 - ids.reduce((sum, id) => sum + all[id], 0));
   if (ids.length === shown.length) return ghosts;
   return [...ghosts, { id: null, text: "", probability: rest(shown), withAll: rest(on) }];
-}
-
-/** Move an id up to a place. @param {number[]} ids @param {number} place @param {number} id */
-function putAt(ids, place, id) {
-  const at = ids.indexOf(id);
-  if (at > place) ids.splice(place, 0, ...ids.splice(at, 1));
 }
 
 /** @param {number[]} ids @param {number | null} written @param {Floats} by */

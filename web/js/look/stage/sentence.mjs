@@ -7,7 +7,7 @@ import { share } from "../../lib/numbers.mjs";
 import { originOf } from "../../lib/without_heads.mjs";
 import { shownText } from "../../lib/words.mjs";
 import { roleLabel, Turns } from "../panels/turns.mjs";
-import { matters as isStrong, opacityOf, widthOf } from "./gains.mjs";
+import { matters, opacityOf, widthOf } from "./gains.mjs";
 import { threadPaths } from "./threads.mjs";
 
 /** @import { ShownText } from "../state/shown_text.mjs" */
@@ -111,6 +111,7 @@ export class Sentence {
     if (pointer.run !== this.#run) {
       this.#isUnfolded = false;
       this.#run = pointer.run;
+      this.#forgetOrigins();
     }
     let same = 0;
     while (same < Math.min(count, this.#ids.length) && this.#ids[same] === tokens[same].id) same++;
@@ -144,6 +145,15 @@ export class Sentence {
     else this.fold();
   }
 
+  /** The same words may have come into another text in another way. */
+  #forgetOrigins() {
+    for (const i of this.#said) {
+      this.#words[i].classList.remove("hs-by-chance");
+      this.#words[i].title = "";
+    }
+    this.#said.clear();
+  }
+
   /** Say of each word that was written whether it was drawn or the likeliest. @param {number} count */
   #sayOrigins(count) {
     const { pointer, tokens } = this.store;
@@ -152,7 +162,7 @@ export class Sentence {
       if (logprob === null || this.#said.has(i)) continue;
       this.#said.add(i);
       const origin = originOf(pointer, i);
-      if (origin === "given") continue;
+      if (origin === "given" || !origin) continue;
       const word = this.#words[i];
       const part = Math.exp(logprob);
       const isDrawn = origin === "drawn" && part < LIKELY;
@@ -243,37 +253,42 @@ export class Sentence {
     const gutter = parseFloat(style.getPropertyValue("--pad")) || 16;
     const street = parseFloat(style.lineHeight) - LETTERS * parseFloat(style.fontSize);
     const isCut = shown.gains.map((_, i) => step.isCutAt(i));
+    const named = new Set(step.named);
     // What is cut leads to where it looked, as strong as it was.
     const strands = shown.gains.map((own, head) => {
       const gain = isCut[head] ? whole.gains[head] : own;
       const key = (isCut[head] ? whole : shown).keys[head];
-      return { head, key, gain, width: widthOf(gain, most), matters: isStrong(gain) };
+      // What is folded away has no place of its own: its threads are thin, and run close together.
+      const isStrong = named.has(head) && key >= this.#first;
+      return { head, key, gain, width: widthOf(isStrong ? gain : 0, most), matters: isStrong };
     });
     const boxes = this.boxes();
     const paths = threadPaths(boxes, query, strands, { width: this.text.clientWidth, gutter, street });
-    const order = [...strands.keys()].sort((a, b) => Math.abs(strands[a].gain) - Math.abs(strands[b].gain));
+    const order = [...strands.keys()].sort(
+      (a, b) => Number(named.has(a)) - Number(named.has(b)) || Math.abs(strands[a].gain) - Math.abs(strands[b].gain),
+    );
     const ranks = new Map([...order].reverse().map((head, rank) => [head, rank]));
     this.threads.classList.toggle("hs-drawing", isDrawn);
     this.threads.replaceChildren(
       ...order.flatMap((head) => {
-        const { gain, width, matters } = strands[head];
+        const { gain, width, matters: isStrong } = strands[head];
         const path = svg("path", {
           d: paths[head],
           "data-head": head,
           "data-kind": step.kinds[head] ?? "other",
         });
-        const isAgainst = matters && gain < 0 && !isCut[head];
+        const isAgainst = matters(gain) && gain < 0 && !isCut[head];
         if (!isCut[head] && !isAgainst) path.setAttribute("pathLength", "1"); // it draws itself
         path.classList.toggle("hs-against", isAgainst);
-        path.classList.toggle("hs-thread-strong", matters && !isCut[head]);
+        path.classList.toggle("hs-thread-strong", isStrong && !isCut[head]);
         path.classList.toggle("hs-cut", isCut[head]);
         path.style.setProperty("--width", `${width.toFixed(2)}px`);
-        path.style.setProperty("--ink", opacityOf(gain).toFixed(2));
+        path.style.setProperty("--ink", opacityOf(gain, isStrong).toFixed(2));
         path.style.setProperty(
           "--delay",
-          matters ? `${0.5 + 0.08 * (ranks.get(head) ?? 0)}s` : `${0.3 * ((head * 0.37) % 1)}s`,
+          isStrong ? `${0.5 + 0.08 * (ranks.get(head) ?? 0)}s` : `${0.3 * ((head * 0.37) % 1)}s`,
         );
-        if (!matters) return [path];
+        if (!matters(gain)) return [path];
         return [path, svg("path", { d: paths[head], class: "hs-reach", "data-reach": head })];
       }),
     );

@@ -2,7 +2,7 @@
 // come next; the same without the heads that are switched off.
 
 import { whenever } from "../../lib/reactive.mjs";
-import { headAt, isSamePicture } from "../../lib/heads.mjs";
+import { headAt, headIndex, isSamePicture } from "../../lib/heads.mjs";
 import { withScale } from "../../lib/head_masks.mjs";
 import { request } from "../../lib/http.mjs";
 import { mostProbable, softmax } from "../../lib/sampling.mjs";
@@ -128,6 +128,11 @@ export class ShownStep {
     return this.cut !== null;
   }
 
+  /** The numbers of the heads that the sentence names: those that are off, or else the group. */
+  get named() {
+    return ((this.cut ?? this.group)?.heads ?? []).map((head) => headIndex(head, this.store.pointer));
+  }
+
   /** Whether the heads were switched off at another step. */
   get isStillOff() {
     return this.cut !== null && this.cut.place !== this.#place;
@@ -185,14 +190,14 @@ export class ShownStep {
       String(this.#ids) === String(store.ids.slice(0, query + 1));
     // What is switched off stays off in a text that goes on, or is shown up to another word.
     const isSameModel = this.#sha256 === pointer.sha256;
-    const goesOn = !length || (isSameModel && store.ids.every((id, i) => id === (this.#ids[i] ?? id)));
+    const goesOn = !length || isSame || (isSameModel && store.ids.every((id, i) => id === (this.#ids[i] ?? id)));
     this.#fetcher = fetcher;
     if (length) [this.#ids, this.#sha256] = [store.ids.slice(0, query + 1), pointer.sha256];
     this.#turn++;
     this.#isAsking = false;
-    const { whole, kinds, group, cut } = this.known;
+    const { whole, off, kinds, group, cut } = this.known;
     if (cut && !goesOn) store.view.set({ off: "" });
-    this.#change({ ...NOTHING, query, cut: goesOn ? cut : null, ...(isSame && { whole, kinds, group }) });
+    this.#change({ ...NOTHING, query, cut: goesOn ? cut : null, ...(isSame && { whole, off, kinds, group }) });
     if (query >= 0) void this.#load();
   }
 

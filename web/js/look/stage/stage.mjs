@@ -5,14 +5,14 @@ import { hasModifier, make, NextFrame, setText } from "../../lib/dom.mjs";
 import { headAt, headIndex, isHead } from "../../lib/heads.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { listen, onChange, onResize, whenever } from "../../lib/reactive.mjs";
-import { plainly, readAfter, spoken, unitOf } from "../../lib/words.mjs";
+import { plainly, readAfter, unitOf } from "../../lib/words.mjs";
 import { openText } from "../state/open_text.mjs";
 import { stepKeys } from "../panels/keyboard.mjs";
 import { readPace, watchedPace } from "../panels/scrubber.mjs";
 import { Birth } from "./birth.mjs";
 import { Board } from "./board.mjs";
 import { Editor } from "./editor.mjs";
-import { gainWords, kindWords, matters } from "./gains.mjs";
+import { kindWords, matters, namedWords } from "./gains.mjs";
 import { ghostsOf } from "./ghosts.mjs";
 import { HeadCard } from "./head_card.mjs";
 import { Opening } from "./opening.mjs";
@@ -37,6 +37,7 @@ export class Stage {
   #chosenFor = ""; // the text for which the visitor chose a head
   /** @type {number | null} the head under the pointer */
   #pointed = null;
+  #isMeant = false; // whether the switch of the heads that the sentence names is under the pointer, or has the focus
   #cardFrame = new NextFrame(() => this.#drawCardNow());
   about = make("p", { class: "hs-stage-about" });
   title = make("h2", {});
@@ -76,6 +77,7 @@ export class Stage {
         goOn: () => texts?.writing.goOn(),
         stop: () => texts?.writing.stop(),
         replay: () => void this.opening.play(),
+        mean: (isMeant) => this.#mean(isMeant),
       },
       link,
     );
@@ -98,10 +100,7 @@ export class Stage {
     this.opening = new Opening(this.element, this.sentence);
     this.sentence.threads.addEventListener("pointerover", (event) => this.#point(reached(event)));
     this.sentence.threads.addEventListener("pointerleave", () => this.#point(null));
-    this.sentence.threads.addEventListener("click", (event) => {
-      const head = reached(event);
-      if (head !== null) store.choosePicture(headAt(head, store.pointer));
-    });
+    this.sentence.threads.addEventListener("click", (event) => this.#openReached(event));
     stepKeys({ element: this.sentence.text, stepByKey: (event) => this.#stepByKey(event) });
     listen(window, "keydown", (event) => !hasModifier(event) && this.#hurry());
     this.element.addEventListener("pointerdown", () => this.#hurry());
@@ -112,6 +111,12 @@ export class Stage {
       this.draw();
     });
     this.#follow();
+  }
+
+  /** Open the head whose thread was clicked. @param {Event} event */
+  #openReached(event) {
+    const head = reached(event);
+    if (head !== null) this.store.choosePicture(headAt(head, this.store.pointer));
   }
 
   /** Above all heads, with what their ink and colours mean. */
@@ -225,11 +230,10 @@ export class Stage {
     setText(this.about, `A GPT guesses the next ${unit}. ${each} looks back at earlier ${unit}s.`);
     setText(this.title, `All ${count} heads`);
     const { shown } = step;
-    const target = step.texts[shown?.target ?? -1];
-    const word = target === undefined ? `the next ${unit}` : spoken(target);
     const isOpposed = shown?.gains.some((gain) => gain < 0 && matters(gain));
     const overlay = store.answer.shownOverlay;
-    const usual = shown?.isKnown ? gainWords(shown.adds !== null, word) : "";
+    const how = { isOff: step.isOff, hasSwitch: !store.view.isLookOnly };
+    const usual = shown?.isKnown ? namedWords(shown.adds !== null, step.named.length, how) : "";
     setText(this.explanation, overlay?.title ?? usual);
     this.explanation.title = overlay?.title ?? "";
     this.dotted.hidden = !shown?.isKnown || !isOpposed || overlay !== null;
@@ -287,10 +291,18 @@ export class Stage {
     this.#light();
   }
 
-  /** On a phone there is no pointer: the open head's thread is lit. */
+  /** @param {boolean} isMeant */
+  #mean(isMeant) {
+    this.#isMeant = isMeant;
+    this.#light();
+  }
+
+  /** On a phone there is no pointer: the thread of a head that the visitor turned to is lit. */
   #light() {
-    const lit = this.#pointed ?? (STACKED.matches && this.step.shown?.isKnown ? this.card.head : -1);
-    const heads = lit < 0 ? [] : [lit];
+    const { store, step, card } = this;
+    const isTurned = STACKED.matches && step.shown?.isKnown && this.#chosenFor === store.pointer.run;
+    const lit = this.#pointed ?? (isTurned ? card.head : -1);
+    const heads = this.#isMeant ? step.named : lit < 0 ? [] : [lit];
     this.sentence.light(heads);
     this.tiles.light(heads);
   }

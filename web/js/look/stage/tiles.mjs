@@ -1,5 +1,5 @@
-// The tiles of the field: each fills its cell with where the head looks, in the colour of what it does. Heads that
-// matter for the next word have full ink.
+// The tiles of the field: each fills its cell with where the head looks, in the colour of what it does. The heads that
+// the sentence names have full ink and a frame.
 
 import { make, NextFrame, setText } from "../../lib/dom.mjs";
 import { allHeads, groupSentence, headAt, isSamePicture } from "../../lib/heads.mjs";
@@ -98,6 +98,7 @@ export class Tiles {
 
   /** Light the tiles of these heads. @param {number[]} heads */
   light(heads) {
+    this.element.classList.toggle("hs-has-light", heads.length > 0);
     this.#tiles.forEach(({ button }, i) => button.classList.toggle("hs-lit", heads.includes(i)));
   }
 
@@ -160,6 +161,7 @@ export class Tiles {
     const names = kindWords(unitOf(store));
     const overlay = store.answer.shownOverlay;
     this.element.classList.toggle("hs-of-answer", overlay !== null);
+    const named = new Set(step.named);
     for (const i of [...this.#due].slice(0, most)) {
       this.#due.delete(i);
       const tile = this.#tiles[i];
@@ -168,17 +170,14 @@ export class Tiles {
       const kind = overlay ? kindOfValue(overlay, value) : (step.kinds[i] ?? "other");
       const isCut = step.isCut(head);
       const gain = shown?.gains[i] ?? 0;
-      const isStrong = !isCut && matters(gain);
+      const isAgainst = !isCut && matters(gain) && gain < 0;
       const { button } = tile;
       button.dataset.kind = kind;
-      button.classList.toggle("hs-matters", isStrong);
-      button.classList.toggle("hs-against", isStrong && gain < 0 && !overlay);
+      button.classList.toggle("hs-named", !isCut && !overlay && named.has(i));
+      button.classList.toggle("hs-against", isAgainst && !overlay);
       button.classList.toggle("hs-cut", isCut && !overlay);
       button.classList.toggle("hs-open-tile", isSamePicture(head, store.open));
-      setText(
-        tile.role,
-        overlay ? "" : isCut ? "off" : !isStrong ? "" : gain < 0 ? "against" : SHORT[/** @type {Kind} */ (kind)],
-      );
+      setText(tile.role, overlay ? "" : isCut ? "off" : isAgainst ? "against" : SHORT[/** @type {Kind} */ (kind)]);
       const adds = shown?.adds?.[i];
       const part = overlay && value !== null ? inkPart(overlay, value) : 0;
       button.style.setProperty("--part", part.toFixed(3));

@@ -29,6 +29,7 @@ const writingWords = (unit, hasDrawn) =>
  * @property {() => void} goOn let the model write on
  * @property {() => void} stop
  * @property {() => void} replay
+ * @property {(isMeant: boolean) => void} mean the heads of the switch, while it is pointed at or has the focus
  */
 
 export class Verdict {
@@ -40,7 +41,7 @@ export class Verdict {
    * @param {Actions} actions
    * @param {HTMLElement | null} link copies the text's address; null where there is none, and no model
    */
-  constructor(store, step, ofSteps, hasDrawn, { edit, next, goOn, stop, replay }, link) {
+  constructor(store, step, ofSteps, hasDrawn, { edit, next, goOn, stop, replay, mean }, link) {
     this.store = store;
     this.step = step;
     this.ofSteps = ofSteps;
@@ -48,6 +49,10 @@ export class Verdict {
     this.say = make("p", { class: "hs-stage-say", role: "status" });
     this.off = make("button", { type: "button", class: "hs-main-action" });
     this.off.addEventListener("click", () => void step.turnOff(step.isOff ? [] : (step.group?.heads ?? [])));
+    for (const begin of ["pointerenter", "focus"]) {
+      this.off.addEventListener(begin, () => mean(begin !== "focus" || this.off.matches(":focus-visible")));
+    }
+    for (const end of ["pointerleave", "blur", "click"]) this.off.addEventListener(end, () => mean(false));
     const button = (/** @type {string} */ label, /** @type {() => void} */ act, kind = "hs-action") =>
       make("button", { type: "button", class: kind, onclick: act }, label);
     this.next = button("Next", next);
