@@ -18,7 +18,12 @@ const start = () => {
   for (const name of events) window.removeEventListener(name, start);
   import(new URL("MODULE", document.baseURI))
     .then((main) => main.mount(element.querySelector(".headscope")))
-    .catch((error) => { element.querySelector(".hs-quiet").textContent = "This tab could not start: " + error; });
+    .catch((error) => {
+      const words = `This tab could not start: ${error}. If the server has a new version, reload the page. `;
+      const reload = document.createElement("button");
+      Object.assign(reload, { textContent: "Reload", className: "hs-button", onclick: () => location.reload() });
+      element.querySelector(".hs-quiet").replaceChildren(words, reload);
+    });
 };
 for (const name of events) window.addEventListener(name, start);
 start();

@@ -61,3 +61,15 @@ def test_gradio_starts_after_the_first_drawing(
     page.route("**/look.mjs", lambda route: route.abort())
     page.reload()
     expect(page.get_by_text("The page could not start")).to_be_visible()
+
+
+def test_a_tab_whose_script_is_gone_offers_to_reload(browser: Profiles, server: Server) -> None:
+    """As after an update of the server, which has scripts of other addresses."""
+    page = browser.new_page()
+    page.route("**/use.mjs", lambda route: route.abort())
+    page.goto(f"{server.url}#use")
+    tab = page.locator("#hs-use")
+    expect(tab).to_contain_text("This tab could not start")
+    page.unroute_all()
+    tab.get_by_role("button", name="Reload").click()
+    expect(tab.get_by_role("heading").first).to_be_visible()
