@@ -134,12 +134,12 @@ def test_the_conclusion_comes_first(written: Any, server: Server) -> None:
     said = ask.locator(".hs-plain").text_content()
     layer, head = divmod(int(answer.delta.argmax()), answer.delta.shape[1])
     percent = 100 * (1 - math.exp(-float(answer.delta.max())))
-    assert f"needs L{layer} H{head} most" in said
+    assert f"needs head {head} of layer {layer} most" in said
     assert abs(float(re.search(r"average ([\d.]+)% less probable", said)[1]) - percent) < 0.6  # type: ignore[index]
     # The selected token is shown without a further request.
     last = answer.token_delta[..., -1]
     layer, head = divmod(int(last.argmax()), last.shape[1])
-    assert re.search(rf"The selected token, “.+”, needs L{layer} H{head} most", said)
+    assert re.search(rf"The selected token, .+, needs head {head} of layer {layer} most", said)
     controls = ask.locator(".hs-controls").first.bounding_box()
     assert ask.locator(".hs-plain").bounding_box()["y"] <= controls["y"] + controls["height"] + 20
 

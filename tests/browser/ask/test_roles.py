@@ -87,7 +87,7 @@ def test_a_clear_role_is_stated(certain: dict[str, Any], page: Any) -> None:
     # A copying head is labelled by what it does with a token, and its score is listed with the others.
     copying.click()
     expect(ask.locator(".hs-plain")).to_have_text(
-        re.compile("L2 H1 tends to copy what it looks at: .* those of 96% of")
+        re.compile("Head 1 of layer 2 tends to copy what it looks at: .* those of 96% of")
     )
     expect(
         ask.get_by_role("row", name=re.compile("^copying ?tends to copy what it looks at 0.960 0.500"))

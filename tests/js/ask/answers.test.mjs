@@ -33,15 +33,15 @@ test("a head is named after where it clearly looks, else after copying, else not
     open: [1, 0],
   };
   const words = heads.map((_, at) => rolePlain(/** @type {any} */ (store), [0, at]));
-  assert.match(words[0], /^On random tokens, L0 H0 looks at what followed .* also copies/);
-  assert.match(words[1], /^L0 H1 tends to copy what it looks at/);
+  assert.match(words[0], /^On random tokens, head 0 of layer 0 looks at what followed .* also copies/);
+  assert.match(words[1], /^Head 1 of layer 0 tends to copy what it looks at/);
   assert.match(
     words[2],
-    /^On random tokens, L0 H2 fits none .* no score is clearly above .* is 1.2%, for first token; .* 1.1%\)\.$/,
+    /^On random tokens, head 2 of layer 0 fits none .* is clearly above .* is 1.2%, for first token; .* 1.1%\)\.$/,
   );
   assert.match(
     words[3],
-    /^On random tokens, L0 H3 fits none .* The closest: it rests on the first token, with 20% of its attention\.$/,
+    /^On random tokens, head 3 of layer 0 .* The closest: it rests on the first token, with 20% of its attention\.$/,
   );
 });
 
@@ -56,8 +56,8 @@ test("a role on random tokens comes with the share of its attention in this text
   };
   assert.equal(
     rolePlain(/** @type {any} */ (store), [0, 0]),
-    "On random tokens, L0 H0 looks at the token before, with 90% of its attention (uniform attention: 1.1%), " +
-      "and in this text with 40%.",
+    "On random tokens, head 0 of layer 0 looks at the token before, with 90% of its attention " +
+      "(uniform attention: 1.1%), and in this text with 40%.",
   );
 });
 
@@ -99,7 +99,7 @@ test("a head has a role to lose only from the mean weight at which the page says
       direct: drops,
     });
   assert.match(readRole(answer(0.1), "every").plain, /no clear role to lose/); // five times uniform, and yet below 0.3
-  assert.match(readRole(answer(0.4), "every").plain, /needs L0 H0 for its role/);
+  assert.match(readRole(answer(0.4), "every").plain, /needs head 0 of layer 0 for its role/);
 });
 
 test("passages are compared with what the head looks at over the whole text", () => {

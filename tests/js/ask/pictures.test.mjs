@@ -61,7 +61,7 @@ test("the strip has a column for each token and a row for each layer, and marks 
     ["settles", "L1", "L0"],
   ]);
   assert.deepEqual(texts(strip.grid.table, ".hs-settles"), [".", "kite"]);
-  assert.match(String(strip.chosen.textContent), /^After layer 1, following “my”: kite 94%\. Darker is likelier\.$/);
+  assert.match(String(strip.chosen.textContent), /^After layer 1, following “my”: kite 94%\. More ink is likelier\.$/);
   const [button] = strip.grid.table.querySelectorAll('[aria-pressed="true"]');
   globalThis.document.body.append(strip.element);
   /** @type {HTMLButtonElement} */ (button).focus();

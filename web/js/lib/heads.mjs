@@ -7,6 +7,9 @@
 /** "L0 H1". @param {readonly number[]} picture layer and head */
 export const headName = ([layer, head]) => `L${layer} H${head}`;
 
+/** In a sentence. @param {readonly number[]} picture layer and head */
+export const spokenHead = ([layer, head]) => `head ${head} of layer ${layer}`;
+
 /** A node of a circuit: a head, or without one the MLP of the layer. @param {readonly [number, number | null]} node */
 export const nodeName = ([layer, head]) => (head === null ? `L${layer} MLP` : headName([layer, head]));
 

@@ -1,8 +1,7 @@
 // What a question is about: the text, the prediction and the head that are selected.
 
-import { isHead } from "../../lib/heads.mjs";
-import { spokenHead } from "../stage/field.mjs";
-import { capitalised, pictureName, spoken, unitOf, visible } from "../../lib/words.mjs";
+import { isHead, spokenHead } from "../../lib/heads.mjs";
+import { capitalised, pictureName, spoken, unitOf } from "../../lib/words.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
@@ -35,7 +34,7 @@ export function textProblem(store, least = 1) {
 export const selectedToken = (store) => store.selection.chosen ?? store.tokens.length - 1;
 
 /** @param {ShownText} store @param {number} position */
-export const tokenName = (store, position) => `“${visible(store.tokens[position]?.text ?? "")}” (token ${position})`;
+export const tokenName = (store, position) => `${spoken(store.tokens[position]?.text ?? "")} (token ${position})`;
 
 /** @typedef {{ position: number, token: number | null }} Prediction a null token stands for the most probable one */
 

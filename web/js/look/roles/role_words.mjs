@@ -1,7 +1,8 @@
 // What a head does, in words: on its tile, in one line, and in sentences.
 
+import { spokenHead } from "../../lib/heads.mjs";
 import { share } from "../../lib/numbers.mjs";
-import { pictureName } from "../../lib/words.mjs";
+import { capitalised, pictureName } from "../../lib/words.mjs";
 import { scaleOf } from "../../lib/head_masks.mjs";
 import { bestRole, clearRole, copies, COPYING, copyingNumbers, roleOf, ROLES } from "./head_roles.mjs";
 import { fixedDistance, patternDoes, patternName, shareInText } from "./text_patterns.mjs";
@@ -44,7 +45,7 @@ export function roleSentence(store, picture) {
 export function rolePlain(store, picture) {
   const role = roleOf(store, picture);
   if (!role) return "";
-  const name = pictureName(picture, store.pointer);
+  const name = spokenHead(picture);
   const best = bestRole(role);
   const [score, even] = [share(role.scores[best]), share(role.baseline[best])];
   if (role.label === ROLES[best].name) {
@@ -59,7 +60,7 @@ export function rolePlain(store, picture) {
     const also = copies(role) ? ` It also ${COPYING.does}.` : "";
     return `In this text, ${name} ${patternDoes(distance)}, with ${share(distance.mean)} of its attention.${also}`;
   }
-  if (copies(role)) return `${name} ${COPYING.does}: ${copyingNumbers(role)}.`;
+  if (copies(role)) return `${capitalised(name)} ${COPYING.does}: ${copyingNumbers(role)}.`;
   const none = `On random tokens, ${name} fits none of the known patterns`;
   if (role.scores[best] < NEAR_RATIO * role.baseline[best]) {
     const highest = `the highest is ${score}, for ${ROLES[best].name}; uniform attention would score ${even}`;

@@ -39,9 +39,6 @@ export function fieldLayout({ n_layer, n_head, n_kv_head = n_head }, side, most 
 /** "7·6": head 6 of layer 7, on a tile. @param {PictureId} head */
 export const tileName = ([layer, head]) => `${layer}·${head}`;
 
-/** In a sentence. @param {PictureId} head */
-export const spokenHead = ([layer, head]) => `head ${head} of layer ${layer}`;
-
 /**
  * Whether a tile begins a group, other than the first of its layer.
  * @param {PictureId} head

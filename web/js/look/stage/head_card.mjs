@@ -1,13 +1,12 @@
 // The open head: its matrix, and what it does for the next word. It opens from its tile.
 
 import { isStill, make, setText } from "../../lib/dom.mjs";
-import { isHead, isSamePicture } from "../../lib/heads.mjs";
+import { isHead, isSamePicture, spokenHead } from "../../lib/heads.mjs";
 import { share, signed } from "../../lib/numbers.mjs";
 import { tile as tileOf } from "../../lib/drawing/thumbnails.mjs";
 import { capitalised, pictureName, plainly, shownText, spoken, spokenInWord, unitOf } from "../../lib/words.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { roleSentence } from "../roles/role_words.mjs";
-import { spokenHead } from "./field.mjs";
 import { kindWords } from "./gains.mjs";
 import { blend, KindPainter } from "./kind_painter.mjs";
 

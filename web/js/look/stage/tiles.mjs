@@ -2,11 +2,11 @@
 // the sentence names have full ink and a frame.
 
 import { make, NextFrame, setText } from "../../lib/dom.mjs";
-import { allHeads, groupSentence, headAt, isSamePicture } from "../../lib/heads.mjs";
+import { allHeads, groupSentence, headAt, isSamePicture, spokenHead } from "../../lib/heads.mjs";
 import { signed } from "../../lib/numbers.mjs";
 import { listen, onResize } from "../../lib/reactive.mjs";
 import { Roving } from "../../widgets/roving.mjs";
-import { fieldLayout, spokenHead, startsGroup, tileName } from "./field.mjs";
+import { fieldLayout, startsGroup, tileName } from "./field.mjs";
 import { kindWords, matters } from "./gains.mjs";
 import { unitOf } from "../../lib/words.mjs";
 import { blend, KindPainter } from "./kind_painter.mjs";

@@ -2,12 +2,11 @@
 // at the left; the list of next words is at their right.
 
 import { isStill, make, setText } from "../../lib/dom.mjs";
-import { headIndex } from "../../lib/heads.mjs";
+import { headIndex, spokenHead } from "../../lib/heads.mjs";
 import { mostProbable } from "../../lib/sampling.mjs";
 import { changeWords, likeliestWords, offWords, originOf, restWords } from "../../lib/without_heads.mjs";
 import { capitalised, spoken, unitOf } from "../../lib/words.mjs";
 import { goBack, isOpenedHere } from "../state/router.mjs";
-import { spokenHead } from "./field.mjs";
 import { stageMenu } from "./menu.mjs";
 
 /** @import { Effect, Part } from "../../lib/without_heads.mjs" */

@@ -4,14 +4,13 @@
 import { curl } from "../../calls/call.mjs";
 import { lensCall } from "../../calls/python.mjs";
 import { make, setText } from "../../lib/dom.mjs";
-import { headAt, headEntries, headName } from "../../lib/heads.mjs";
+import { headAt, headEntries, headName, spokenHead } from "../../lib/heads.mjs";
 import { fixed, share, signed } from "../../lib/numbers.mjs";
 import { whenever } from "../../lib/reactive.mjs";
 import { capitalised, plainly, spoken, unitOf } from "../../lib/words.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { makeTable } from "../../widgets/table.mjs";
 import { copyMenu } from "../export/copy_answer.mjs";
-import { spokenHead } from "./field.mjs";
 
 /** @import { AttributionAnswer } from "../../lens.js" */
 /** @import { AskRequest } from "../state/ask_server.mjs" */

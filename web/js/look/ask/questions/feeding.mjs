@@ -1,9 +1,10 @@
 // Which heads feed this one? Judged by the weights, by cutting paths in this text, and by the effect on its role.
 
 import { make } from "../../../lib/dom.mjs";
-import { headEntries, headName, isSamePicture } from "../../../lib/heads.mjs";
+import { headEntries, headName, isSamePicture, spokenHead } from "../../../lib/heads.mjs";
 import { isClearRole } from "../../../lib/metrics.mjs";
 import { fixed, percent, withoutZero } from "../../../lib/numbers.mjs";
+import { capitalised } from "../../../lib/words.mjs";
 import { apart, distanceField, distanceIn } from "../distance_field.mjs";
 import { HeadList } from "../head_list.mjs";
 import { headGraph } from "./head_graph.mjs";
@@ -233,9 +234,10 @@ export function readComposition(answer, [layer, head], way, isRotary = false) {
   const [first, second] = rows;
   const margin = second ? 1 - (second.value + chance) / (first.value + chance) : 0;
   const isClose = second && margin < CLOSE_MARGIN;
-  const rival = isClose ? `, but hardly more than ${headName(second.picture)}` : "";
+  const rival = isClose ? `, but hardly more than ${spokenHead(second.picture)}` : "";
   const runnerUp = second ? `, ${percent(margin)} above ${headName(second.picture)} with ${score(second.value)}` : "";
   const here = headName([layer, head]);
+  const hereSpoken = spokenHead([layer, head]);
   const isWeak = deviation(first.picture) < MIN_DEVIATIONS;
   const by = fixed(Math.abs(deviation(first.picture)), 1);
   const side = deviation(first.picture) < 0 ? "below" : "above";
@@ -248,9 +250,9 @@ export function readComposition(answer, [layer, head], way, isRotary = false) {
       "random, whose score is " +
       `${fixed(chance, 3)} on average${isWeak ? ", which is not clear" : ""}.`,
     plain: isWeak
-      ? `By its weights, ${here} reads no earlier head clearly.`
-      : `By its weights, ${here} could read ${headName(first.picture)} most${rival}. Cutting that path shows whether ` +
-        "it does.",
+      ? `By its weights, ${hereSpoken} reads no earlier head clearly.`
+      : `By its weights, ${hereSpoken} could read ${spokenHead(first.picture)} most${rival}. ` +
+        "Cutting that path shows whether it does.",
     column: `${way.toUpperCase()}-composition score (squared, above the same heads rotated at random)`,
     title:
       `${way.toUpperCase()}-composition score with ${here} ` +
@@ -274,6 +276,7 @@ function readCuts(answer, way, route) {
   const rows = rowsOf(answer[route][way], (value) => percent(value, 1));
   const [first] = rows;
   const here = headName([answer.layer, answer.head]);
+  const hereSpoken = spokenHead([answer.layer, answer.head]);
   return {
     rows,
     arcs: arcsOf(rows, ({ value }) => value > 0.001 && value >= LARGE_SHARE * first.value),
@@ -282,8 +285,8 @@ function readCuts(answer, way, route) {
       `${way === "v" ? "changes" : "moves"} ${percent(first.value, 1)} ${moved}.`,
     plain:
       first.value < SLIGHT_EFFECT
-        ? `In this text, the ${WAYS[way]} of ${here} hardly change if any one earlier head is removed.`
-        : `In this text, the ${WAYS[way]} of ${here} depend most on ${headName(first.picture)}.`,
+        ? `In this text, the ${WAYS[way]} of ${hereSpoken} hardly change if any one earlier head is removed.`
+        : `In this text, the ${WAYS[way]} of ${hereSpoken} depend most on ${spokenHead(first.picture)}.`,
     column: way === "v" ? "change of the output when cut" : "attention that moves when cut",
     title: `Effect of cutting each head’s path into the ${WAYS[way]} of ${here}`,
     ends: ["nothing changes", "most changes"],
@@ -307,6 +310,7 @@ export function readRole(answer, route) {
   const rows = rowsOf(drops, (drop) => `${fixed(plain, 3)} → ${left(drop)}`);
   const [first] = rows;
   const here = headName([answer.layer, answer.head]);
+  const hereSpoken = spokenHead([answer.layer, answer.head]);
   const isClear = isClearRole(plain, answer.uniform);
   const slight = SLIGHT_EFFECT * plain;
   const start = isClear
@@ -319,11 +323,11 @@ export function readRole(answer, route) {
       `${start} (uniform attention: ${fixed(answer.uniform, 3)}). With the path from ${headName(first.picture)} ` +
       `into its ${WAYS[/** @type {Way} */ (answer.way)]} cut, it is ${left(first.value)}.`,
     plain: !isClear
-      ? `On random tokens, ${here} has no clear role to lose.`
+      ? `On random tokens, ${hereSpoken} has no clear role to lose.`
       : first.value < slight
-        ? `${here} keeps its role (${ROLES[role]}) if any one earlier head is removed.`
-        : `${here} needs ${headName(first.picture)} for its role: without it, its ${ROLES[role]} score falls from ` +
-          `${fixed(plain, 2)} to ${left(first.value)}.`,
+        ? `${capitalised(hereSpoken)} keeps its role (${ROLES[role]}) if any one earlier head is removed.`
+        : `${capitalised(hereSpoken)} needs ${spokenHead(first.picture)} for its role: without it, ` +
+          `its ${ROLES[role]} score falls from ${fixed(plain, 2)} to ${left(first.value)}.`,
     column: `${ROLES[role]} score before and after the cut`,
     title: `How much the ${ROLES[role]} score of ${here} falls when each head’s path into it is cut`,
     ends: ["rises when cut", "falls when cut"],

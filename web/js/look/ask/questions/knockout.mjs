@@ -1,9 +1,9 @@
 // Which heads does this text need? The loss with each head removed.
 
 import { make } from "../../../lib/dom.mjs";
-import { headEntries } from "../../../lib/heads.mjs";
+import { headEntries, spokenHead } from "../../../lib/heads.mjs";
 import { fixed, percent, probabilityChange, signed, withoutZero } from "../../../lib/numbers.mjs";
-import { capitalised, pictureName, textOf, visible } from "../../../lib/words.mjs";
+import { capitalised, pictureName, spoken, textOf, visible } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
 import { selectedToken, textBody, textProblem, tokenName } from "../subject.mjs";
@@ -175,12 +175,7 @@ class Knockout {
 
   /** Which head matters most, by name. @param {PerTokenAnswer} answer @param {number} position of the selected token */
   conclusion(answer, position) {
-    return knockoutPlain(
-      answer,
-      position,
-      (picture) => pictureName(picture, this.store.pointer),
-      this.store.tokens[position]?.text,
-    );
+    return knockoutPlain(answer, position, spokenHead, this.store.tokens[position]?.text);
   }
 
   /** The tokens for which the open head matters most. @param {PerTokenAnswer} answer */
@@ -229,7 +224,7 @@ export function knockoutPlain({ delta, token_delta }, position, name, text = "")
   const rest = value < MIN_CHANGE ? "" : count;
   if (position < 1) return [whole, rest];
   const [best, change] = largest(token_delta.map((row) => row.map((head) => head[position - 1])));
-  const token = `the selected token, “${visible(text)}”,`;
+  const token = `the selected token, ${spoken(text)},`;
   const needs =
     change < MIN_CHANGE
       ? `No single head is needed: without any one of them, ${token} is predicted about as well, or better.`

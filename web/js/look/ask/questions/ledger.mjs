@@ -1,7 +1,7 @@
 // "Show me the arithmetic": every number from one query and key to the logit of the next token.
 
 import { make } from "../../../lib/dom.mjs";
-import { headName } from "../../../lib/heads.mjs";
+import { headName, spokenHead } from "../../../lib/heads.mjs";
 import { exact, fixed, number, share, signed } from "../../../lib/numbers.mjs";
 import { spoken, visible } from "../../../lib/words.mjs";
 import { dotProduct, exponentialShare, looks } from "../../../widgets/arithmetic.mjs";
@@ -61,11 +61,11 @@ function build({ store, conclude }) {
       const [from, to] = position.map((place) => `“${visible(tokens[place].text)}” (position ${place})`);
       const weight = exact(weights[position[1]]);
       sentence.textContent = `In ${headName([layer, head])}, ${from} looks at ${to} with the weight ${weight}.`;
-      const name = headName([layer, head]);
-      const [query, key] = position.map((place) => `“${visible(tokens[place].text)}”`);
+      const name = spokenHead([layer, head]);
+      const [query, key] = position.map((place) => spoken(tokens[place].text));
       conclude(
         `${query} gives ${share(weights[position[1]])} of its attention in ${name} to ${key}. What it takes there ` +
-          `adds ${signed(part, 2)} to the logit of “${visible(token.text)}”, which is ${fixed(logit, 2)} in all.`,
+          `adds ${signed(part, 2)} to the score of ${spoken(token.text)}, which is ${fixed(logit, 2)} in all.`,
       );
       stamp.show(largestError(answer), TOLERANCE);
       if (answer !== shown) {

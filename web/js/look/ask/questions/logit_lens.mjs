@@ -128,7 +128,7 @@ export class LayerStrip {
     const after = spoken(answer.tokens[position].text);
     const first = top.slice(0, MAX_NAMED).map(({ text, probability }) => `${asWritten(text)} ${share(probability)}`);
     const where = reading ? `After layer ${reading - 1}` : "Before any layer";
-    this.chosen.textContent = `${where}, following ${after}: ${first.join(", ")}. Darker is likelier.`;
+    this.chosen.textContent = `${where}, following ${after}: ${first.join(", ")}. More ink is likelier.`;
     const token = `“${visible(answer.tokens[position].text)}” at position ${position}`;
     const words =
       reading === answer.layers.length - 1

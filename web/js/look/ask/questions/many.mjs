@@ -1,7 +1,7 @@
 // What holds over many prompts? One question asked of each: the mean over them, its standard error, and every row.
 
 import { make } from "../../../lib/dom.mjs";
-import { headEntries } from "../../../lib/heads.mjs";
+import { headEntries, spokenHead } from "../../../lib/heads.mjs";
 import { request as post } from "../../../lib/http.mjs";
 import { counted, fixed, percent, signed, withoutZero } from "../../../lib/numbers.mjs";
 import { ending, pictureName } from "../../../lib/words.mjs";
@@ -183,7 +183,9 @@ class ManyPrompts {
     rows.sort((a, b) => b.value - a.value);
     const [first] = rows;
     const best = pictureName(first.picture, this.store.pointer);
-    this.conclude(`Over ${counted(answer.n, "prompt")}, ${best} comes first for the ${name}: ${first.text}.`);
+    this.conclude(
+      `Over ${counted(answer.n, "prompt")}, ${spokenHead(first.picture)} comes first for the ${name}: ${first.text}.`,
+    );
     const failed = answer.rows.length - answer.n;
     this.sentence.textContent = failed ? `${help} ${counted(failed, "row")} could not be answered.` : help;
     this.list.show("mean ± standard error", rows);

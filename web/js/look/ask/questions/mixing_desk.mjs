@@ -5,7 +5,7 @@ import { make, setFlag } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { exact, share, signed } from "../../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
-import { capitalised, pictureName, stepOf, visible } from "../../../lib/words.mjs";
+import { capitalised, pictureName, spoken, stepOf, visible } from "../../../lib/words.mjs";
 import { TableView } from "../../../widgets/table_view.mjs";
 import { maskWords } from "../../compare/names.mjs";
 import { vocabulary } from "../../state/run_fetcher.mjs";
@@ -186,13 +186,13 @@ class MixingDesk {
     this.sentence.textContent = `${parts.join("; ")}.`;
     const chance = (/** @type {number} */ id, /** @type {Float64Array} */ of) => share(Math.exp(of[id]));
     const what = maskWords({ ...this.store.pointer, head_mask: this.mixer.mask }) || "With all heads";
-    const now = `“${visible(this.texts[changedBest] ?? "")}”`;
+    const now = spoken(this.texts[changedBest] ?? "");
     this.conclude(
       changedBest === plainBest
         ? `${capitalised(what)}, ${now} stays the most probable next token: ${chance(plainBest, before)} → ` +
             `${chance(plainBest, after)}.`
         : `${capitalised(what)}, the most probable next token is ${now} (${chance(changedBest, after)}) instead of ` +
-            `“${visible(this.texts[plainBest] ?? "")}” (${chance(plainBest, before)}).`,
+            `${spoken(this.texts[plainBest] ?? "")} (${chance(plainBest, before)}).`,
     );
     this.prediction = { logits: changed, before, after };
     this.view.refresh();

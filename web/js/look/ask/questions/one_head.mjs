@@ -1,9 +1,9 @@
 // "Which tokens does this head use?": four measures of one head, how well they agree, and the head as a whole.
 
 import { make, setFlag } from "../../../lib/dom.mjs";
-import { headName } from "../../../lib/heads.mjs";
+import { headName, spokenHead } from "../../../lib/heads.mjs";
 import { exact, fixed, probabilityChange, signed } from "../../../lib/numbers.mjs";
-import { visible } from "../../../lib/words.mjs";
+import { capitalised, spoken, visible } from "../../../lib/words.mjs";
 import { amountCell, signedCell } from "../bars.mjs";
 import { headAndPrediction } from "../subject.mjs";
 import { fourBars, largestSizes, wordButton } from "./four_bars.mjs";
@@ -107,7 +107,7 @@ const MIN_LOSS_CHANGE = 0.01; // nats: a smaller change of the loss hardly matte
 const MIN_AGREEMENT = 0.7; // the lowest rank correlation at which two measures count as agreeing
 
 /** @param {KeyMeasures} key */
-const named = ({ text, position }) => `“${visible(text)}” (position ${position})`;
+const named = ({ text, position }) => `${spoken(text)} (position ${position})`;
 
 /**
  * The key with the largest value.
@@ -129,18 +129,18 @@ export function correlation({ correlations }, one, other) {
 
 /** What the measures come down to, in plain words. @param {HeadAnswer} answer */
 function agreementPlain({ keys, layer, head, token }) {
-  const name = headName([layer, head]);
+  const name = spokenHead([layer, head]);
   const looked = strongest(keys, (key) => key.weight);
   const matters = strongest(keys, (key) => Math.abs(key.loss_change));
-  if (keys.length === 1) return `${name} has only one token to look at here.`;
+  if (keys.length === 1) return `${capitalised(name)} has only one token to look at here.`;
   if (Math.abs(matters.loss_change) < MIN_LOSS_CHANGE) {
     const least = `${MIN_LOSS_CHANGE} nats or more`;
     return `Where ${name} looks hardly matters here: no single cut changes the loss by ${least}.`;
   }
-  const without = `without it “${visible(token.text)}” would be ${probabilityChange(matters.loss_change)}`;
+  const without = `without it ${spoken(token.text)} would be ${probabilityChange(matters.loss_change)}`;
   return looked === matters
-    ? `${name} looks most at ${named(looked)}, and that matters: ${without}.`
-    : `${name} looks most at ${named(looked)}, but ${named(matters)} matters more: ${without}.`;
+    ? `${capitalised(name)} looks most at ${named(looked)}, and that matters: ${without}.`
+    : `${capitalised(name)} looks most at ${named(looked)}, but ${named(matters)} matters more: ${without}.`;
 }
 
 /** @param {Pick<HeadAnswer, "keys" | "correlations">} answer */

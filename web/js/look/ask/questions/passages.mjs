@@ -1,5 +1,6 @@
 // Where does this head fire? Its strongest passages in a long text, what they share, and a map of all heads.
 
+import { spokenHead } from "../../../lib/heads.mjs";
 import { make, svg } from "../../../lib/dom.mjs";
 import { counted, exact, fixed, percent, share, thousands, withoutZero } from "../../../lib/numbers.mjs";
 import { onResize } from "../../../lib/reactive.mjs";
@@ -110,7 +111,7 @@ class Passages {
     this.rest.replaceChildren(...entries.slice(MAX_DRAWN));
     drawThreads(this.list);
     const shared = sharedRows(answer, ofHead, by);
-    this.conclude(sharedPlain(name, shared));
+    this.conclude(sharedPlain(spokenHead(this.store.open), shared));
     const rows = shared.map(({ name: pattern, count, n, everywhere }) =>
       make(
         "li",

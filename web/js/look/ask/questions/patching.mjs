@@ -1,9 +1,9 @@
 // What carries the answer? Activations of this text are put into a run of a text that leads to another answer.
 
 import { make } from "../../../lib/dom.mjs";
-import { headEntries } from "../../../lib/heads.mjs";
+import { headEntries, spokenHead } from "../../../lib/heads.mjs";
 import { fixed, percent } from "../../../lib/numbers.mjs";
-import { pictureName, promptText, visible } from "../../../lib/words.mjs";
+import { capitalised, pictureName, promptText, spoken, visible } from "../../../lib/words.mjs";
 import { openText } from "../../state/open_text.mjs";
 import { encodeText, findEdit, writeChoices, writeEdit } from "../../state/choices.mjs";
 import { HeadList } from "../head_list.mjs";
@@ -206,7 +206,7 @@ class Patching {
 
   /** @param {GridAnswer} answer */
   draw(answer) {
-    const [right, other] = [answer.answer.text, answer.wrong.text].map((text) => `“${visible(text)}”`);
+    const [right, other] = [answer.answer.text, answer.wrong.text].map(spoken);
     const lead = (/** @type {number} */ nats) => `${fixed(Math.abs(nats), 2)} ${nats >= 0 ? "above" : "below"}`;
     const words = WAY_WORDS[this.way()];
     const effects = answer.heads.map((row) => row.map((place) => this.effect(place)));
@@ -228,7 +228,8 @@ class Patching {
     this.sentence.textContent += ` ${differenceWords(answer.tokens, answer.corrupted_tokens)}`;
     const residuals = answer.residual.map((row) => row.map((place) => this.effect(place)));
     this.conclusion =
-      nothingToCarry(answer, right, other) || verdict(right, { name: carrier, value: first.value }, words.does);
+      nothingToCarry(answer, right, other) ||
+      verdict(right, { name: spokenHead(first.picture), value: first.value }, words.does);
     const warning = lastTokenWarning(
       answer.tokens,
       answer.corrupted_tokens,
@@ -321,5 +322,5 @@ export function verdict(answer, { name, value }, does) {
   const least = percent(MIN_CARRIED_SHARE);
   return value < MIN_CARRIED_SHARE
     ? `No single head carries ${answer}: the best one, ${name}, ${does} ${share}, less than ${least}.`
-    : `${name} carries ${answer} most: alone, it ${does} ${share}.`;
+    : `${capitalised(name)} carries ${answer} most: alone, it ${does} ${share}.`;
 }
