@@ -32,6 +32,7 @@ LENSES: dict[str, dict[str, object]] = {  # with the request for every question 
     "/v1/lens/ledger": WHOLE | HEAD | {"query": 2, "key": 1},
     "/v1/lens/patch": {"prompt": "ROMEO: ab", "corrupted": "ROMEO: ac"},
     "/v1/lens/paths": WHOLE | HEAD,
+    "/v1/lens/patch-paths": HEAD | {"prompt": "ROMEO: ab", "corrupted": "ROMEO: ac"},
     "/v1/lens/difference": {"prompt": "ROMEO: ab", "other": "ROMEO: ac"},
     "/v1/lens/passages": {"text": "ROMEO: " * 300},
     **{f"/learn/{key}": {"sentence": "To be or not to be"} for key in LESSONS},
