@@ -44,10 +44,11 @@ test("ids are blank where a character occurs again; an induction head looks behi
     characters.rows.map((_, row) => characters.isBlank(row, 1)),
     [false, false, true],
   );
-  const { rows } = sheetOf({ table: "lookBack", text: "" }, { tokens: ["A", "B", "C", "A", "B", "C"], n: 3 }, "");
-  assert.deepEqual(rows.slice(3), [
-    ["3 A", "1 B"],
-    ["4 B", "2 C"],
+  const read = { ids: [1, 2, 1, 1, 2, 1], tokens: ["A", "B", "A", "A", "B", "A"], n: 3 };
+  assert.deepEqual(sheetOf({ table: "lookBack", text: "" }, read, "").rows, [
+    ["0 A", "3 A", "1 or 3"],
+    ["1 B", "4 B", "2"],
+    ["2 A", "5 A", "1 or 3 or 4"],
   ]);
 });
 

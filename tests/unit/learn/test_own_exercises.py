@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from helpers.files import ROOT
 from model.ladder.bigram import BigramTraining
 from web.learn.lessons import LESSONS
+from web.learn.notebooks.tasks_of_models import what_followed
 from web.serving.served_models import ServedModels
 from web.serving.snapshots import Snapshots
 from web.settings import Settings
@@ -134,12 +136,27 @@ def test_the_reader_s_code_multiplies_a_key_by_a_query(snapshots: Snapshots) -> 
         assert numbers_in(exercise) == [round(value, 4) for value in [*data[first][1], *data[second][0]]]
 
 
-def test_a_phrase_that_repeats_itself_has_several_right_places(snapshots: Snapshots) -> None:
+LOOK_BACK = """
+import { readFileSync } from "node:fs";
+import { sheetOf } from "./web/js/learn/teach/worksheet_tables.mjs";
+const data = JSON.parse(readFileSync(0, "utf8"));
+process.stdout.write(JSON.stringify(sheetOf({ table: "lookBack", text: "" }, data, "").rows.map((row) => row[2])));
+"""
+RANDOM = "".join(random.Random(11).choices("abcd ", k=15))
+
+
+@pytest.mark.parametrize("sentence", ["Your journey starts with one step", "to to to to", RANDOM])
+def test_key_exercise_and_notebook_agree_on_where_an_induction_head_looks(sentence: str, snapshots: Snapshots) -> None:
     lesson = LESSONS["induction"]
-    data = lesson.answer(snapshots, lesson.request(sentence="to to to to"))
+    data = json.loads(orjson.dumps(lesson.answer(snapshots, lesson.request(sentence=sentence))))
+    ids, n = data["ids"], data["n"]
+    node = ["node", "--input-type=module", "-e", LOOK_BACK]
+    read = subprocess.run(node, input=orjson.dumps(data), cwd=ROOT, capture_output=True, check=True)
+    key = [[int(place) for place in cell.split(" or ")] for cell in json.loads(read.stdout)]
+    assert key == [what_followed(ids, n + i) for i in range(n)]
+    assert any(len(places) > 1 for places in key)
     [exercise] = pose(("induction", data, {}))
-    assert exercise and exercise["right"] == 3
-    assert [place for place in range(8) if accepts(exercise, place)] == [1, 2, 3, 4, 5, 6]
+    assert exercise and [place for place in range(2 * n) if accepts(exercise, place)] == key[2]
 
 
 def test_after_a_training_the_exercise_is_about_the_trained_table(snapshots: Snapshots) -> None:

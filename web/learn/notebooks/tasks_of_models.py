@@ -106,19 +106,18 @@ def check_among_the_best() -> None:
 # ---- 11. Induction ---------------------------------------------------------------------------------------------------
 
 
-def what_followed(pieces: list[str], place: int) -> int | None:
-    """Find where an induction head should look from ``place``: just after the latest earlier occurrence of the same
-    token. None if it has not occurred before.
+def what_followed(ids: list[int], place: int) -> list[int]:
+    """Find where an induction head may look from ``place``: just after each earlier occurrence of the same token.
+    The list is empty if it has not occurred before.
     """
-    earlier = [i for i in range(place) if pieces[i] == pieces[place]]
-    return earlier[-1] + 1 if earlier else None
+    return [i + 1 for i in range(place) if ids[i] == ids[place]]
 
 
 def check_what_followed() -> None:
-    pieces = ["the", "red", "kite", "saw", "the"]
-    assert what_followed(pieces, 4) == 1, "After the first “the” came “red”."
-    assert what_followed(["a", "b", "a", "c", "a"], 4) == 3, "The latest occurrence counts."
-    assert what_followed(pieces, 2) is None, "“kite” has not occurred before."
+    ids = [7, 3, 5, 8, 7]
+    assert what_followed(ids, 4) == [1], "After the first 7 came 3, which is token 1."
+    assert what_followed([1, 2, 1, 4, 1], 4) == [1, 3], "Every earlier occurrence counts."
+    assert what_followed(ids, 2) == [], "5 has not occurred before."
 
 
 def previous_token_score(weights: Tensor) -> float:

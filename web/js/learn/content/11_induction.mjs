@@ -116,7 +116,7 @@ export const content = {
   worksheet: [
     {
       table: "lookBack",
-      text: "The phrase stands here twice. For each token of the repetition, write at which token an induction head looks.",
+      text: "The phrase stands here twice. For each token of the repetition, write the number of the token at which an induction head looks: the one that followed the same token earlier. If there are several, each is right.",
     },
   ],
   exercises: [

@@ -32,7 +32,7 @@ export const induction = {
   followsModel: true,
   own({ n, ids, tokens }) {
     const at = n + Math.min(2, n - 1);
-    const places = ids.slice(0, at).flatMap((id, i) => (id === ids[at] ? [i + 1] : []));
+    const places = whatFollowed(ids, at);
     const more = places.length > 1 ? ` The token comes more than once: all of ${places.join(", ")} are right.` : "";
     return {
       kind: "number",
@@ -323,6 +323,13 @@ class Induction extends Drawing {
     ];
   }
 }
+
+/**
+ * Where an induction head may look from a token: just after each earlier occurrence of the same token.
+ * @param {number[]} ids
+ * @param {number} at
+ */
+export const whatFollowed = (ids, at) => ids.slice(0, at).flatMap((id, i) => (id === ids[at] ? [i + 1] : []));
 
 /**
  * The token of the phrase whose repetition the head continues best: where it looks at what followed more than at

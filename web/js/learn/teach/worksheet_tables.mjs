@@ -1,6 +1,7 @@
 // The tables of a worksheet: the numbers of a rung for the student's own sentence, with cells left blank.
 
 import { visible } from "../../lib/words.mjs";
+import { whatFollowed } from "../rungs/11_induction.mjs";
 
 /** @import { SheetTable } from "../rung.js" */
 /** @typedef {{ titles: string[], rows: string[][], isBlank: (row: number, column: number) => boolean }} Sheet */
@@ -46,14 +47,15 @@ const MADE = {
       .map((/** @type {any} */ { text, logit, p }) => [visible(text), decimal(logit), percent(p)]),
     isBlank: (row, column) => column === 2 && row > 0,
   }),
-  lookBack: ({ tokens, n }) => {
-    const known = Math.min(n, MAX_ROWS / 2); // tokens of the phrase, and as many of its repetition
-    const places = [...Array(known).keys()].flatMap((i) => (i + 1 < known ? [i, i + n] : [i])).sort((a, b) => a - b);
+  lookBack: ({ ids, tokens, n }) => {
     const name = (/** @type {number} */ i) => `${i} ${visible(tokens[i])}`;
+    const rows = [...Array(n).keys()].map((i) => {
+      return [name(i), name(n + i), whatFollowed(ids, n + i).join(" or ")];
+    });
     return {
-      titles: ["token", "an induction head looks at"],
-      rows: places.map((i) => [name(i), i < n ? "–" : name(i - n + 1)]),
-      isBlank: (row, column) => column === 1 && places[row] >= n,
+      titles: ["the phrase", "its repetition", "an induction head looks at"],
+      rows,
+      isBlank: (_, column) => column === 2,
     };
   },
 };
