@@ -61,6 +61,26 @@ def test_own_prompts_are_answered_row_by_row_and_found_again(page: Any, server: 
 
 
 @pytest.mark.slow
+def test_a_link_keeps_the_position_whose_means_are_shown(page: Any, server: Server) -> None:
+    panel = ask(page)
+    panel.get_by_label("Set of prompts").select_option("own")
+    lines = ["prompt,corrupted,answer,wrong", "so it is,so he is,a,b", "or we do,or me do,c,d", "now,not,a,b"]
+    panel.get_by_role("textbox").fill("\n".join(lines))
+    panel.get_by_role("button", name="Use these").click()
+    panel.get_by_label("Positions").select_option("each")
+    cells = panel.get_by_role("table", name=re.compile("The mean at each position")).locator("td button")
+    n_layer = len(server.served.models["tiny"].gpt.blocks)
+    expect(cells).to_have_count(8 * n_layer)
+    expect(panel.get_by_text("1 row could not be answered.")).to_be_attached()
+    cells.nth(3).click()
+    conclusion = re.compile(r"^Over 2 prompts, .* comes first at “i” \(token 3\)")
+    expect(panel.get_by_role("status").first).to_have_text(conclusion)
+    expect(cells.nth(3)).to_be_focused()
+    page.reload()
+    expect(panel.get_by_role("status").first).to_have_text(conclusion)
+
+
+@pytest.mark.slow
 def test_copied_calls_give_the_same_numbers(page: Any, server: Server, checkpoints: Path, tmp_path: Path) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     panel = ask(page)

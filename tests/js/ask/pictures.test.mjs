@@ -10,6 +10,7 @@ const { fourBars, mainWords } = await import("../../../web/js/look/ask/questions
 const { sumAsWritten } = await import("../../../web/js/look/ask/questions/ledger.mjs");
 const { ringWidth } = await import("../../../web/js/look/panels/overlay.mjs");
 const { residualMap } = await import("../../../web/js/look/ask/questions/residual_map.mjs");
+const { atPosition, chosenPosition, positionMap } = await import("../../../web/js/look/ask/prompts/position_map.mjs");
 const { windowStart } = await import("../../../web/js/look/ask/token_grid.mjs");
 
 /** Predictions after each layer of a text of two tokens. */
@@ -88,6 +89,44 @@ test("what carries the answer is drawn below both texts, from the first changed 
   assert.equal(cell.getAttribute("aria-label"), "“·red” at position 1, after layer 0: 4% restored");
   /** @type {HTMLElement} */ (cell).click();
   assert.deepEqual(locked, [{ query: 1 }]);
+});
+
+test("the means of a template have a column for each position, and a cell chooses one", () => {
+  const tokens = ["So", " Anna"].map((text) => ({ text }));
+  // [layer][head][position]
+  const means = [
+    [
+      [0, 0.1],
+      [0.02, -0.4],
+    ],
+    [
+      [0.01, 0.2],
+      [0, 0.8],
+    ],
+  ];
+  const errors = means.map((layer) => layer.map((head) => head.map(() => 0.03)));
+  const chosen = /** @type {number[]} */ ([]);
+  const map = positionMap(/** @type {any} */ ({ pointer: { n_layer: 2, n_head: 2 } }), (at) => chosen.push(at));
+  const words = (/** @type {number} */ mean, /** @type {number} */ error) => `${mean} ± ${error}`;
+  const found = { tokens, means, errors, words, short: String };
+  map.show(found, 1);
+  assert.deepEqual(texts(map.element, "thead th"), ["layer", "So", "Anna"]);
+  assert.deepEqual(texts(map.element, "tbody tr"), ["L0-0.4", "L10.8"]);
+  assert.deepEqual(texts(map.element, '[aria-pressed="true"]'), ["0.8"]); // of the layer furthest from zero
+  const cells = /** @type {HTMLElement[]} */ ([...map.element.querySelectorAll("td button")]);
+  assert.equal(cells[1].getAttribute("aria-label"), "“·Anna” (token 1), L0 H1: -0.4 ± 0.03");
+  cells[0].click();
+  assert.deepEqual(chosen, [0]);
+  map.show(found, 0);
+  assert.equal(map.element.querySelector('[aria-pressed="true"]'), cells[0]); // the cell itself, which keeps its focus
+  assert.deepEqual(atPosition(means, 1), [
+    [0.1, -0.4],
+    [0.2, 0.8],
+  ]);
+  assert.deepEqual(
+    ["largest", "0", "2"].map((named) => chosenPosition(named, means)),
+    [1, 0, 1],
+  );
 });
 
 test("of a long text a part is shown at once, around a token", () => {

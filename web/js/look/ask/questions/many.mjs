@@ -7,6 +7,7 @@ import { counted, fixed, percent, signed, withoutZero } from "../../../lib/numbe
 import { ending, pictureName } from "../../../lib/words.mjs";
 import { openText } from "../../state/open_text.mjs";
 import { HeadList } from "../head_list.mjs";
+import { atPosition, chosenPosition, largestMean, positionMap, positionName } from "../prompts/position_map.mjs";
 import { FIRST_SET, SetChooser } from "../prompts/set_chooser.mjs";
 import { dropdown, smallButton } from "../../../widgets/controls.mjs";
 import { fillTable, makeCell, makeTable } from "../../../widgets/table.mjs";
@@ -45,7 +46,7 @@ const MEASURES = {
     ends: ["away from the answer", "restores the answer"],
   },
   estimate: {
-    name: "the same, estimated by gradients",
+    name: "share of the answer that a head restores, estimated by gradients",
     help: "Attribution patching: the gradient times the difference of each head’s output, in place of a run per head.",
     asked: "patch",
     body: { site: "z", method: "attribution" },
@@ -103,7 +104,9 @@ const MEASURES = {
 
 const MAX_PROMPT = 60; // characters of a prompt that its row shows
 
-const DEFAULTS = { measure: "patch", set: FIRST_SET };
+const POSITIONS = { all: "all positions together", each: "position by position" };
+
+const DEFAULTS = { measure: "patch", positions: "all", at: "largest", set: FIRST_SET };
 
 /** @type {Question} */
 export const many = {
@@ -131,6 +134,8 @@ class ManyPrompts {
     this.overlay = overlay;
     const names = Object.fromEntries(Object.entries(MEASURES).map(([key, { name }]) => [key, name]));
     this.measures = dropdown("Measure", names, (measure) => choose({ measure }));
+    this.positions = dropdown("Positions", POSITIONS, (positions) => choose({ positions }));
+    this.together = make("p", { class: "hs-hint" }, "Only the effect of a patch can be measured position by position.");
     this.set = new SetChooser({ store, choices, choose });
     this.sentence = make("p", { class: "hs-answer" });
     this.list = new HeadList(store, "Heads by their mean over the prompts");
@@ -138,14 +143,21 @@ class ManyPrompts {
     const every = make("div", { class: "hs-head-list" }, this.table);
     /** @type {ChosenSet | null} */
     this.current = null;
-    this.controls = [make("span", {}, "measure"), this.measures, make("span", {}, "over"), ...this.set.controls];
+    const measure = [make("span", {}, "measure"), this.measures, this.positions, this.together];
+    this.controls = [...measure, make("span", {}, "over"), ...this.set.controls];
+    this.map = positionMap(store, (at) => choose({ at: String(at) }));
     const key = make("p", { class: "hs-hint" }, "The line at the end of a bar is twice the standard error.");
-    this.picture = make("div", { class: "hs-knockout" }, this.list.element, key);
+    this.picture = make("div", { class: "hs-knockout" }, this.map.element, this.list.element, key);
     this.element = make("div", { class: "hs-knockout" }, this.sentence, every);
   }
 
   measure() {
     return MEASURES[this.choices.measure] ?? MEASURES.patch;
+  }
+
+  /** Whether the answer has a mean for each position. */
+  isByPosition() {
+    return this.choices.positions === "each" && this.measure().asked === "patch";
   }
 
   /** Open a prompt as the text of the page. @param {PromptRow} row */
@@ -157,6 +169,9 @@ class ManyPrompts {
   /** @returns {Asked} */
   request() {
     this.measures.value = this.choices.measure;
+    this.positions.value = this.isByPosition() ? "each" : "all";
+    this.positions.disabled = this.measure().asked !== "patch";
+    this.together.hidden = !this.positions.disabled;
     const chosen = this.set.rows();
     if (!this.store.pointer.run) return "There is no model to ask about yet.";
     if (typeof chosen === "string") return chosen;
@@ -164,18 +179,43 @@ class ManyPrompts {
     const { asked, body: more } = this.measure();
     return /** @type {AskRequest} */ ({
       route: `${asked}/prompts`,
-      body: { model: this.store.pointer.model, ...more, prompts: chosen.rows },
+      body: {
+        model: this.store.pointer.model,
+        ...more,
+        ...(this.isByPosition() ? { positions: "each" } : {}),
+        prompts: chosen.rows,
+      },
       set: chosen.set,
     });
   }
 
+  /**
+   * The position that is shown, and what extracts its numbers; there is none for all positions together.
+   * @param {PromptsAnswer} answer
+   * @param {(value: number, error: number) => string} withError
+   */
+  chosen(answer, withError) {
+    const { number, words } = this.measure();
+    const tokens = answer.tokens ?? null;
+    this.map.element.hidden = !tokens;
+    if (!tokens) return { where: "", at: (/** @type {unknown} */ numbers) => /** @type {number[][]} */ (numbers) };
+    const [means, errors] = [answer.mean, answer.standard_error].map(
+      (all) => /** @type {number[][][]} */ (all[number]),
+    );
+    const position = chosenPosition(this.choices.at, means);
+    const short = (/** @type {number} */ mean) => words(mean).replace("%", "");
+    this.map.show({ tokens, means, errors, words: withError, short }, position);
+    const at = (/** @type {unknown} */ numbers) => atPosition(/** @type {number[][][]} */ (numbers), position);
+    return { where: ` at ${positionName(tokens, position)}`, at, most: largestMean(means) };
+  }
+
   /** @param {PromptsAnswer} answer */
   draw(answer) {
-    const { name, help, number, words, ramp, ends } = this.measure();
-    const values = /** @type {number[][]} */ (answer.mean[number]);
-    const errors = /** @type {number[][]} */ (answer.standard_error[number]);
+    const { name, number, words, ramp, ends } = this.measure();
     const withError = (/** @type {number} */ value, /** @type {number} */ error) =>
       `${words(value)} ± ${words(error).replace(/^[+−]/, "")}`;
+    const { where, at, most } = this.chosen(answer, withError);
+    const [values, errors] = [answer.mean, answer.standard_error].map((all) => at(all[number]));
     const rows = headEntries(values).map(({ picture, value }) => {
       const error = errors[picture[0]][picture[1]];
       return { picture, value, error, text: withError(value, error) };
@@ -183,13 +223,37 @@ class ManyPrompts {
     rows.sort((a, b) => b.value - a.value);
     const [first] = rows;
     const best = pictureName(first.picture, this.store.pointer);
-    this.conclude(
-      `Over ${counted(answer.n, "prompt")}, ${spokenHead(first.picture)} comes first for the ${name}: ${first.text}.`,
-    );
-    const failed = answer.rows.length - answer.n;
-    this.sentence.textContent = failed ? `${help} ${counted(failed, "row")} could not be answered.` : help;
-    this.list.show("mean ± standard error", rows);
+    const over = counted(answer.n, "prompt");
+    this.conclude(`Over ${over}, ${spokenHead(first.picture)} comes first${where} for the ${name}: ${first.text}.`);
+    this.sentence.textContent = this.about(answer);
+    this.list.show(`mean ± standard error${where}`, rows);
     const [layer, column] = first.picture;
+    this.fillRows(answer, best, (row) => (number in row ? words(at(row[number])[layer][column]) : String(row.error)));
+    this.overlay({
+      title: `Mean over ${over}${where}: ${name}; a wider ring is a larger standard error`,
+      values,
+      errors,
+      most: most ?? Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
+      ramp,
+      short: (value) => (words === percent ? String(Math.round(100 * value) || 0) : withoutZero(fixed(value, 2))),
+      long: words,
+      ends,
+    });
+  }
+
+  /** What was done, and of how many rows. @param {PromptsAnswer} answer */
+  about({ tokens, rows, n }) {
+    const { help } = this.measure();
+    const which = tokens ? " Each position is patched alone, in the rows with as many tokens as the first." : "";
+    return `${help}${which}${rows.length > n ? ` ${counted(rows.length - n, "row")} could not be answered.` : ""}`;
+  }
+
+  /**
+   * @param {PromptsAnswer} answer
+   * @param {string} best the name of the head that comes first
+   * @param {(row: Record<string, unknown>) => string} textOf its number in a row
+   */
+  fillRows(answer, best, textOf) {
     fillTable(this.table, {
       name: "Every prompt",
       titles: ["line", "prompt", best],
@@ -199,22 +263,10 @@ class ManyPrompts {
         const opener = smallButton(ending(prompt, MAX_PROMPT), () => void this.open({ prompt }));
         opener.title = `Open “${prompt}” in the page`;
         opener.disabled = this.store.view.isLookOnly;
-        const numbers = /** @type {number[][] | undefined} */ (row[number]);
-        const text = numbers ? words(numbers[layer][column]) : String(row.error);
         const expected = right === undefined ? "" : ` → ${right}`;
         const cellOf = (/** @type {string} */ content) => makeCell(content, { class: "hs-number-cell" });
-        return [cellOf(line), [opener, expected], cellOf(text)];
+        return [cellOf(line), [opener, expected], cellOf(textOf(row))];
       }),
-    });
-    this.overlay({
-      title: `Mean over ${counted(answer.n, "prompt")}: ${name}; the wider the ring, the larger its standard error`,
-      values,
-      errors,
-      most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
-      ramp,
-      short: (value) => (words === percent ? String(Math.round(100 * value) || 0) : withoutZero(fixed(value, 2))),
-      long: words,
-      ends,
     });
   }
 }
