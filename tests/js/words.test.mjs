@@ -8,6 +8,7 @@ import {
   endsWithSpace,
   nameWithBytes,
   pictureName,
+  plainly,
   promptText,
   readAfter,
   sentence,
@@ -24,7 +25,9 @@ import { clock, cost, duration, megabytes } from "../../web/js/train/words.mjs";
 import { chance } from "../../web/js/train/words.mjs";
 
 test("a token is in quotes in a sentence, unless it has a name", () => {
-  assert.deepEqual([" kite", ",", " ", "<|endoftext|>"].map(spoken), ["“kite”", "“,”", "a space", "the end"]);
+  const tokens = [" kite", ",", " ", "<|endoftext|>"];
+  assert.deepEqual(tokens.map(spoken), ["“kite”", "“,”", "a space", "the end of the text"]);
+  assert.equal(plainly("<|endoftext|>"), "end of text");
 });
 
 test("a word up to a token that continues it", () => {

@@ -61,12 +61,10 @@ test("what a head does is where it looks here; a measured role counts where the 
 });
 
 test("a frame or dashes are the heads that the sentence names", () => {
-  const on = { isOff: false, hasSwitch: true };
-  assert.equal(namedWords(true, 7, on), "Framed: the 7 heads that the button turns off.");
-  assert.equal(namedWords(true, 7, { ...on, hasSwitch: false }), "Framed: the 7 heads named above.");
-  assert.equal(namedWords(true, 1, { ...on, isOff: true }), "Dashed: the head that is off.");
-  assert.equal(namedWords(false, 2, on), "Framed: the 2 heads with the most attention to one word.");
-  assert.equal(namedWords(true, 0, on), "");
+  assert.equal(namedWords(true, 7, false), "Framed: these 7 heads.");
+  assert.equal(namedWords(true, 1, true), "Dashed: the head that is off.");
+  assert.equal(namedWords(false, 2, false), "Framed: these 2 heads, with the most attention to one word.");
+  assert.equal(namedWords(true, 0, false), "");
 });
 
 test("letters are called letters", () => {

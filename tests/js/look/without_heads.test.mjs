@@ -50,7 +50,7 @@ const read = (parts) => parts.map((part) => (typeof part === "string" ? part : p
 const NAMES = new Map([
   ["\n", "a line break"],
   [" ", "a space"],
-  ["<|endoftext|>", "the end"],
+  ["<|endoftext|>", "the end of the text"],
 ]);
 /** @param {number} id */
 const named = (id) => NAMES.get(TEXTS[id]) ?? `“${TEXTS[id].trim()}”`;
@@ -86,10 +86,7 @@ test("both probabilities are the model's own, and every word is said to be drawn
 
     const n = 1 + (seed % 9);
     const said = `${read(changeWords(effect, n, "word"))} ${read(likeliestWords(effect, n, "word"))}`;
-    const found =
-      /^Without (this head|these \d heads), (“.+?”|a line break|a space|the end)(, .+?,)? (falls|rises|stays)/.exec(
-        said,
-      );
+    const found = /^Without (this head|these \d heads), (“.+?”|a .+?|the .+?)(, .+?,)? (falls|rises|stays)/.exec(said);
     assert.ok(found, said);
     assert.equal(found[1], theseHeads(n));
     assert.equal(found[2], named(id));

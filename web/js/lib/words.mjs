@@ -66,20 +66,26 @@ export function readAfter(text, tokens) {
 export const nameWithBytes = ({ text, bytes }) =>
   bytes === undefined || bytes === text ? `“${visible(text)}”` : `“${visible(text)}” (${bytes})`;
 
+const END = "<|endoftext|>";
+
+/** Whether a token of the vocabulary ends a text. @param {string} text */
+export const isEnd = (text) => text === END;
+
 /** @type {Record<string, string>} */
 const TOKEN_NAMES = {
   " ": "a space",
   "\n": "a line break",
   "\t": "a tab",
   "": "nothing",
-  "<|endoftext|>": "the end",
+  [END]: "end of text",
 };
 
 /** A token as one would say it: without the space before it. @param {string} text */
 export const plainly = (text) => TOKEN_NAMES[text] ?? (text.trim() || visible(text));
 
 /** A token in a sentence: in quotes, unless it has a name. @param {string} text */
-export const spoken = (text) => (text in TOKEN_NAMES ? plainly(text) : `“${plainly(text)}”`);
+export const spoken = (text) =>
+  isEnd(text) ? "the end of the text" : text in TOKEN_NAMES ? plainly(text) : `“${plainly(text)}”`;
 
 /**
  * A token of a text in a sentence: in quotes, unless it has a name; of a character that is complete, “a part of it”.

@@ -5,6 +5,7 @@ import { icon, logo } from "../lib/icons.mjs";
 import { Chat } from "./chat.mjs";
 import { detailsSwitch } from "./panels/details.mjs";
 import { Settings } from "./settings.mjs";
+import { counted } from "../lib/numbers.mjs";
 import { endsWithSpace } from "../lib/words.mjs";
 import { Popover } from "../widgets/popover.mjs";
 import { pageButton, plainButton, smallButton } from "../widgets/controls.mjs";
@@ -27,6 +28,7 @@ export class Bar {
   #typed = false; // whether the visitor typed the prompt
   #sent = ""; // the prompt that was written last
   #suggested = "";
+  #isExample = true; // whether the text that is shown is the chosen model's example
 
   /**
    * @param {Control[]} controls
@@ -113,9 +115,16 @@ export class Bar {
     this.#showExample();
   }
 
+  /** Another text is shown, or another state of it. @param {string} state */
+  showState(state) {
+    if (state === "snapshot" || state === "loading") return; // the same text, read by the model as it was before
+    this.#isExample = state === "opening" || state === "none";
+    this.#showExample();
+  }
+
   #showExample() {
     for (const button of this.examples.querySelectorAll("button")) {
-      setFlag(button, "aria-pressed", button.dataset.name === this.models.name);
+      setFlag(button, "aria-pressed", this.#isExample && button.dataset.name === this.models.name);
     }
   }
 
@@ -295,7 +304,9 @@ class ModelPicker {
     this.#models = models;
     this.list.replaceChildren(
       ...models.map((model) => {
-        const lines = [make("b", {}, model.name), make("span", {}, model.facts), make("small", {}, model.about)];
+        const kept = model.steps?.length ? `, kept at ${counted(model.steps.length, "step")} of its training` : "";
+        const facts = make("span", {}, model.facts, kept);
+        const lines = [make("b", {}, model.name), facts, make("small", {}, model.about)];
         const row = make("li", { role: "option", "data-name": model.name }, ...lines);
         row.addEventListener("click", () => this.#pickAndClose(model.name));
         return row;

@@ -302,7 +302,7 @@ class Page {
     this.bar.settings.showSeed(this.store.pointer.settings.seed);
     this.bar.chat.follow(this.store, this.bar.models.name);
     this.#showProgress();
-    this.element.dataset.state = state;
+    this.bar.showState((this.element.dataset.state = state));
     if (!this.texts.stores.some((store) => isBusy(store.pointer.state))) this.texts.address.push();
   }
 

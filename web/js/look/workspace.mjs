@@ -118,13 +118,14 @@ export class Workspace {
  * Messages to the visitor: which checkpoints failed, who wrote a text, why it ended, and what could not be fetched.
  * @param {ShownText} store
  */
-function messagesOf({ pointer, problem, data, playback }) {
+function messagesOf({ pointer, problem, data, playback, view }) {
   const isFlat = data.untrained && pointer.state !== "snapshot"; // early weights are expected to be flat
   const loading = pointer.state === "loading" ? ["Loading the checkpoints…"] : [];
   const flat = isFlat
     ? ["Every head spreads its attention almost evenly: this model is untrained, or its weights did not load."]
     : [];
-  const end = playback.isBehind && pointer.state === "done" ? "" : (pointer.why ?? ""); // the end is not shown yet
+  const isLater = playback.isBehind && pointer.state === "done"; // the end is not shown yet
+  const end = isLater || !view.options.details ? "" : (pointer.why ?? ""); // the stage says it above its sentence
   const messages = [...loading, ...pointer.notices, pointer.note, end, problem, ...flat];
   return messages.filter((message) => message !== "");
 }

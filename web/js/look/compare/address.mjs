@@ -56,7 +56,7 @@ export class Address {
     // same two texts gets no entry of its own.
     const isBegun = isCompared && this.router.isOfComparison && !location.search.includes("b_sha256");
     if (isBegun || (isCompared && textsIn(link) === textsIn(location.search))) this.router.rename(link);
-    else this.router.add(link);
+    else this.router.add(link, !isCompared);
   }
 
   /** Another view of the text whose address is shown was opened: its address names it, without an entry of its own. */

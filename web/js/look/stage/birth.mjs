@@ -39,7 +39,7 @@ export class Birth {
   constructor(store, step) {
     this.store = store;
     this.step = step;
-    this.button = make("button", { type: "button", class: "hs-main-action hs-play-steps" }, "Play");
+    this.button = make("button", { type: "button", class: "hs-action hs-play-steps" }, "Play");
     this.button.addEventListener("click", () => (this.#playing.value ? this.pause() : void this.play()));
     this.range = rangeInput({ min: 0, step: 1, "aria-label": "Step of the training" });
     this.range.addEventListener("input", () => this.#choose(this.#nearest(Number(this.range.value))));

@@ -2,7 +2,7 @@
 
 import { make, setText } from "../../lib/dom.mjs";
 import { share } from "../../lib/numbers.mjs";
-import { plainly, readAfter } from "../../lib/words.mjs";
+import { isEnd, plainly, readAfter } from "../../lib/words.mjs";
 import { inkOf } from "./ghosts.mjs";
 
 /** @import { Ghost } from "./ghosts.mjs" */
@@ -69,6 +69,7 @@ export class Board {
       setText(row.number, hasFallen ? `${was} → ${is}` : is);
       row.element.className = `hs-ghost hs-${inkOf(probability)}${id === next ? " hs-now" : ""}`;
       row.element.classList.toggle("hs-ticked", withAll >= TICK);
+      row.element.classList.toggle("hs-end-of-text", isEnd(text));
       row.element.style.setProperty("--at", String(at));
       row.element.style.setProperty("--value", String(probability));
       row.element.style.setProperty("--all", String(withAll));

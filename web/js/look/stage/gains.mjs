@@ -78,15 +78,12 @@ export function opacityOf(gain, isNamed) {
 /**
  * What a frame says, and the width of a thread.
  * @param {boolean} isAttributed whether what each head adds is known
- * @param {number} n heads that the sentence names
- * @param {object} how
- * @param {boolean} how.isOff whether they are off
- * @param {boolean} how.hasSwitch whether they can be switched off
+ * @param {number} n heads that the sentence names, or its button
+ * @param {boolean} isOff whether they are off
  */
-export function namedWords(isAttributed, n, { isOff, hasSwitch }) {
+export function namedWords(isAttributed, n, isOff) {
   if (!n) return "";
-  const heads = n === 1 ? "the head" : `the ${n} heads`;
-  if (isOff) return `Dashed: ${heads} that ${n === 1 ? "is" : "are"} off.`;
-  if (isAttributed) return `Framed: ${heads} ${hasSwitch ? "that the button turns off" : "named above"}.`;
-  return `Framed: ${heads} with the most attention to one word.`;
+  if (isOff) return n === 1 ? "Dashed: the head that is off." : "Dashed: the heads that are off.";
+  const heads = n === 1 ? "this head" : `these ${n} heads`;
+  return isAttributed ? `Framed: ${heads}.` : `Framed: ${heads}, with the most attention to one word.`;
 }

@@ -38,7 +38,7 @@ export class HeadCard {
     const axes = make("div", { class: "hs-card-axes", "aria-hidden": "true" }, make("span", {}, "to →"), "from ↓");
     this.matrix = make("div", { class: "hs-card-matrix" }, this.canvas, this.row, this.cell, this.labels, axes);
     this.name = make("h3", {});
-    this.role = make("span", {});
+    this.role = make("span", { class: "hs-card-role" });
     const rest = make("span", { class: "hs-on-wide" }, " does a head do that");
     this.how = make("a", { href: "#learn/11", class: "hs-card-how", hidden: true }, "How", rest, "?");
     this.adds = make("p", {
@@ -47,13 +47,13 @@ export class HeadCard {
     this.looks = make("p", {});
     this.off = make("button", { type: "button", class: "hs-action" });
     this.off.addEventListener("click", () => this.#turnOff());
-    const role = make("p", { class: "hs-card-role" }, this.role, " ", this.how);
-    const words = make("div", { class: "hs-card-words" }, this.name, role, this.adds, this.looks);
+    const title = make("div", { class: "hs-card-title" }, this.name, this.role, this.how);
+    const words = make("div", { class: "hs-card-words" }, title, this.adds, this.looks);
     if (!store.view.isLookOnly) words.append(this.off);
     this.element = make("section", { class: "hs-card", "aria-label": "Open head" }, this.matrix, words);
     const turns = [
-      smallButton("‹", () => turn(-1), { "aria-label": "Previous head" }),
-      smallButton("›", () => turn(1), { "aria-label": "Next head" }),
+      smallButton("‹ Head", () => turn(-1), { "aria-label": "Previous head" }),
+      smallButton("Head ›", () => turn(1), { "aria-label": "Next head" }),
     ];
     this.element.append(make("div", { class: "hs-turn-heads" }, ...turns));
     let start = { clientX: 0, clientY: 0 };

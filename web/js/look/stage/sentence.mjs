@@ -61,7 +61,8 @@ export class Sentence {
     this.rest.addEventListener("click", () => store.selection.clear());
     this.text = make("p", { class: "hs-sentence-text", tabindex: 0 }, this.slot);
     this.text.setAttribute("aria-label", "Sentence");
-    const more = make("div", { class: "hs-more-of-text" }, this.foldButton, this.rest);
+    this.ended = make("span", { class: "hs-ended", role: "status" });
+    const more = make("div", { class: "hs-more-of-text" }, this.foldButton, this.rest, this.ended);
     this.element = make("div", { class: "hs-sentence" }, this.threads, more, this.text);
     const at = (/** @type {Event} */ { target }) => {
       const token = target instanceof Element ? target.closest("[data-i]") : null;
@@ -140,6 +141,7 @@ export class Sentence {
     this.#sayOrigins(count);
     this.slot.hidden = isGrowing;
     this.rest.hidden = isGrowing || store.length - count - 1 <= 0;
+    setText(this.ended, isGrowing || !this.rest.hidden ? "" : (pointer.why ?? ""));
     this.#layOut();
     if (isGrowing) this.text.scrollTop = this.text.scrollHeight;
     else this.fold();
@@ -311,11 +313,13 @@ export class Sentence {
   /**
    * Show a word in the place of the next one. It is no part of the text.
    * @param {string} word empty for none
-   * @param {boolean} isAfterSpace
+   * @param {boolean} [isAfterSpace]
+   * @param {boolean} [isEnd] whether it is no word, but ends the text
    */
-  showNext(word, isAfterSpace = false) {
+  showNext(word, isAfterSpace = false, isEnd = false) {
     const { next } = this;
-    this.slot.classList.toggle("hs-after-space", isAfterSpace);
+    this.slot.classList.toggle("hs-after-space", isAfterSpace || isEnd);
+    next.classList.toggle("hs-end-of-text", isEnd);
     if (next.dataset.word === word) return;
     next.dataset.word = word;
     next.style.setProperty("--fit", "1");

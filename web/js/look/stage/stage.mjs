@@ -5,7 +5,7 @@ import { hasModifier, make, NextFrame, setText } from "../../lib/dom.mjs";
 import { headAt, headIndex, isHead } from "../../lib/heads.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { listen, onChange, onResize, whenever } from "../../lib/reactive.mjs";
-import { plainly, readAfter, unitOf } from "../../lib/words.mjs";
+import { isEnd, plainly, readAfter, unitOf } from "../../lib/words.mjs";
 import { openText } from "../state/open_text.mjs";
 import { stepKeys } from "../panels/keyboard.mjs";
 import { readPace, watchedPace } from "../panels/scrubber.mjs";
@@ -216,7 +216,8 @@ export class Stage {
       return;
     }
     const text = texts[next] ?? "";
-    sentence.showNext(plainly(readAfter(text, this.store.tokens.slice(0, query + 1))), /^\s/.test(text));
+    const word = plainly(readAfter(text, this.store.tokens.slice(0, query + 1)));
+    sentence.showNext(word, /^\s/.test(text), isEnd(text));
     const ghosts = ghostsOf(whole.probabilities, off, texts, written);
     board.draw(ghosts, { isOff: off !== null, written, next, query });
   }
@@ -232,8 +233,7 @@ export class Stage {
     const { shown } = step;
     const isOpposed = shown?.gains.some((gain) => gain < 0 && matters(gain));
     const overlay = store.answer.shownOverlay;
-    const how = { isOff: step.isOff, hasSwitch: !store.view.isLookOnly };
-    const usual = shown?.isKnown ? namedWords(shown.adds !== null, step.named.length, how) : "";
+    const usual = shown?.isKnown ? namedWords(shown.adds !== null, step.named.length, step.isOff) : "";
     setText(this.explanation, overlay?.title ?? usual);
     this.explanation.title = overlay?.title ?? "";
     this.dotted.hidden = !shown?.isKnown || !isOpposed || overlay !== null;

@@ -6,7 +6,7 @@ import { headIndex, spokenHead } from "../../lib/heads.mjs";
 import { mostProbable } from "../../lib/sampling.mjs";
 import { changeWords, likeliestWords, offWords, originOf, restWords } from "../../lib/without_heads.mjs";
 import { capitalised, spoken, unitOf } from "../../lib/words.mjs";
-import { goBack, isOpenedHere } from "../state/router.mjs";
+import { canTakeBack, goBack } from "../state/router.mjs";
 import { stageMenu } from "./menu.mjs";
 
 /** @import { Effect, Part } from "../../lib/without_heads.mjs" */
@@ -89,7 +89,7 @@ export class Verdict {
     this.next.replaceChildren("Next", onWide(` ${unit}`));
     this.next.disabled = isBusy || isGrowing || step.query + 1 >= pointer.context_length;
     goOn.hidden = isGrowing || store.length >= pointer.context_length || pointer.chat !== null;
-    this.back.hidden = !isOpenedHere();
+    this.back.hidden = !canTakeBack();
     replay.hidden = isGrowing || isStill();
   }
 

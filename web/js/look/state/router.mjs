@@ -35,6 +35,9 @@ export const pageOf = (hash) =>
 /** Whether the text was opened from another one in this tab. */
 export const isOpenedHere = () => Boolean(history.state?.isOpenedHere);
 
+/** Whether the text can be taken back: it was opened from another one, or written after it. */
+export const canTakeBack = () => isOpenedHere() || Boolean(history.state?.isWritten);
+
 /** Open another text; Back returns to this one. @param {string} search the query of its address */
 export function openHere(search) {
   history.pushState({ isOpenedHere: true }, "", `${search}${location.hash}`);
@@ -65,9 +68,13 @@ export class Router {
     window.addEventListener("hashchange", () => showPage(pageOf(location.hash)));
   }
 
-  /** Give another text an entry of its own. @param {string} search the query of its address */
-  add(search) {
-    history.pushState({ opened: this.read(), chain: [] }, "", `${search}${location.hash}`);
+  /**
+   * Give another text an entry of its own.
+   * @param {string} search the query of its address
+   * @param {boolean} [isWritten] whether it was written here
+   */
+  add(search, isWritten = false) {
+    history.pushState({ opened: this.read(), chain: [], isWritten }, "", `${search}${location.hash}`);
   }
 
   /** Give the text of this entry another address. @param {string} search its query */
