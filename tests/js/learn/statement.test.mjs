@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { RUNGS } from "../../../web/js/learn/main.mjs";
+import { readLine } from "../../../web/js/learn/teach/handed_in.mjs";
 import { readStatement, writeStatement } from "../../../web/js/learn/teach/statement.mjs";
 
 /** @param {(place: number) => boolean} is */
@@ -25,6 +26,13 @@ test("a code is short, and may be typed in small letters, with spaces, and O for
   assert.ok(code.replaceAll("-", "").length <= 24, code);
   const typed = code.toLowerCase().replaceAll("-", " ").replaceAll("0", "o").replaceAll("1", "l");
   assert.deepEqual(readStatement(RUNGS, typed), SOME);
+});
+
+test("a line may have spaces inside its code, and a name after it", () => {
+  const code = writeStatement(RUNGS, SOME);
+  const words = `${code.slice(0, 7)} ${code.slice(7, 10)} ${code.slice(10)} Ada Lovelace`.split(" ");
+  assert.deepEqual(readLine(RUNGS, words), { stated: SOME, used: 3 });
+  assert.throws(() => readLine(RUNGS, ["A-B", "Ada"]), /It has 2 characters/);
 });
 
 test("one wrong character, or two swapped neighbours, is a wrong code", () => {

@@ -21,7 +21,7 @@ test("the prediction asks when the final one first appears", () => {
   assert.equal(asked([3, 3]).right, 0);
   assert.equal(asked([1, 3]).right, 2);
   assert.match(asked([1, 2, 3, 3, 3]).ask, /follows “b”/);
-  assert.equal(asked([1, 2, 3, 3, 3]).why, "“t3” first appears after layer 1.");
+  assert.equal(asked([1, 2, 3, 3, 3]).why, "“t3” first appears after layer 1, number 2 of 4.");
   assert.equal(asked([3, 2, 3]).why, "“t3” first appears with the embedding alone, is lost again and comes back.");
 });
 

@@ -19,7 +19,7 @@ const words = ["a", "<b>", "c"];
 
 test("a matrix has two decimals, its words as rows, and the blanks of the content", () => {
   const { titles, rows, isBlank } = sheetOf({ table: "x", text: "", blank: [1] }, { x: matrix, words }, "");
-  assert.deepEqual(titles, ["", "1", "2"]);
+  assert.deepEqual(titles, ["", "0", "1"]);
   assert.deepEqual(rows, [
     ["a", "0.10", "0.00"],
     ["<b>", "−1.00", "2.00"],
@@ -76,6 +76,17 @@ test("the student's page has blanks and no answer, the key has both", () => {
     assert.ok(sheet.textContent.includes(ask) && !sheet.textContent.includes(why));
     assert.ok(key.textContent.includes(why));
   }
+});
+
+test("what asks for the page is on no sheet, and the key can stay unprinted", () => {
+  const [rung] = RUNGS;
+  const screen = /** @type {const} */ ({ ...rung.exercises[0], ask: "Press what?", onScreen: true });
+  const page = globalThis.document.createElement("div");
+  const content = { ...rung, worksheet: [], exercises: [screen, ...rung.exercises] };
+  page.append(...worksheet(content, { rung: 1, sentence: "a", data: {}, back() {} }));
+  assert.ok(!page.textContent.includes("Press what?") && page.textContent.includes(rung.exercises[0].ask));
+  page.querySelector("input")?.click();
+  assert.ok(page.querySelector(".hl-sheet-key")?.classList.contains("hl-unprinted"));
 });
 
 test("every rung has a worksheet", () => {

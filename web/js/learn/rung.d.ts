@@ -24,6 +24,8 @@ export type Exercise = {
   second?: string;
   /** The title of the step that it follows; without one it stands at the end, folded. */
   after?: string;
+  /** Whether it asks for something on the page, so that no worksheet has it. */
+  onScreen?: true;
 } & (
   | ({ kind: "choice"; /** To each option, empty for the right one. */ replies?: string[] } & Prediction)
   | {

@@ -61,7 +61,7 @@ export const content = {
       "Explain why the weights form a triangle and each row adds up to 1.",
     ],
     plans: {
-      50: { minutes: 6, what: "Students average three numbers by hand, then find their result in the figure." },
+      50: { minutes: 5, what: "Students average three numbers by hand, then find their result in the figure." },
       90: {
         minutes: 8,
         what: "Students average three numbers by hand, find their result in the figure, and type scores over the zeros of one row.",

@@ -94,7 +94,7 @@ export const content = {
     ],
     plans: {
       50: {
-        minutes: 12,
+        minutes: 11,
         what: "Each student computes one row on the worksheet; neighbours compare. Then swap two words.",
       },
       90: {
@@ -143,7 +143,7 @@ export const content = {
   exercises: [
     {
       kind: "choice",
-      ask: "Find the mistake: someone works out “Hello shiny sun” by hand and gets 2.405 for “shiny” · “shiny”, and the weights 0.13, 0.66 and 0.21. Choose “Hello shiny sun” above. What is the score?",
+      ask: "Find the mistake: in notes on “Hello shiny sun”, “shiny” has the numbers (0.53, 0.34, 0.98). They give 2.405 for “shiny” · “shiny”, and the weights 0.13, 0.66 and 0.21. What is the score?",
       options: ["2.4050", "1.3569", "1.2487"],
       right: 1,
       hint: "A word’s score with itself is the sum of its own squares: 0.53² + 0.34² + 0.98².",
@@ -187,10 +187,10 @@ export const content = {
     },
     {
       kind: "number",
-      ask: "Find the mistake: the same notes write exp(0.7842) = 2.1902, where 0.7842 is the score of “Hello” and “shiny”. What is it, to four decimal places?",
+      ask: "Find the mistake: notes on “Hello shiny sun” write exp(0.7842) = 2.1902, where 0.7842 is the score of “Hello” and “shiny”. What is it, to four decimal places?",
       right: 2.1907,
       tolerance: 0.00006,
-      hint: "Set the words to “Hello shiny sun” and use a calculator, or add up 1 + x + x²/2 + x³/6 + x⁴/24 + …",
+      hint: "Use a calculator, or add up 1 + x + x²/2 + x³/6 + x⁴/24 + …",
       mistakes: [
         { number: 2.1902, reply: "That is the number of the notes." },
         { number: 2.1815, reply: "That is exp(0.78): the last two digits count, too." },

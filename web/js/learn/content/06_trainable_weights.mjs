@@ -138,6 +138,7 @@ export const content = {
   exercises: [
     {
       kind: "many",
+      onScreen: true,
       ask: "Find the mistakes: under “Deeper”, choose “a reader’s code, with mistakes” as the matrices. It prints 0.2867 and 0.3880 for the first word. How does it differ from Raschka’s?",
       options: [
         "Query and key are swapped in the scores",

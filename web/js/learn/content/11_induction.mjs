@@ -53,7 +53,7 @@ export const content = {
     {
       title: "So, why “kite”?",
       text: [
-        "In the story, seven of the 64 heads of stories-bpe look back from “my” at “kite” and copy it. Take one away, and the others do its work: “kite” stays likely. Without all seven the model would write “new”, and the chance of “kite” falls from 94% to 0.6%. On [Look](#look) you can do the same with a text of your own.",
+        "In the story, seven of the 64 heads of stories-bpe look back from “my” at “kite” and copy it. Whichever one you take away, the model still writes “kite”, with a chance between 76% and 95%. Without all seven the model would write “new”, and the chance of “kite” falls from 94% to 0.6%. On [Look](#look) you can do the same with a text of your own.",
       ],
       show: ["kiteAnswer"],
     },

@@ -339,7 +339,7 @@ export function whenItAppears({ sha256, ids, guesses, tokens, query }) {
   const { id, text } = guesses[n_layer];
   const passed = guesses.findIndex((guess) => guess.id === id); // layers, until it appears
   const isLost = guesses.slice(passed).some((guess) => guess.id !== id);
-  const where = passed ? `after layer ${passed - 1}` : "with the embedding alone";
+  const where = passed ? `after layer ${passed - 1}, number ${passed} of ${n_layer}` : "with the embedding alone";
   return {
     ask:
       `Stop the model after each layer in turn: when does its final prediction of what follows ` +

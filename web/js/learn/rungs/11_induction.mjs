@@ -264,7 +264,7 @@ class Induction extends Drawing {
         layer,
         head: h,
         weights: found.weights[i],
-        query: i ? undefined : n + 1,
+        query: i || String(muted) === String(fedBy) ? undefined : n + 1, // without that head nothing is found there
       });
     });
     this.column.textContent =

@@ -31,17 +31,36 @@ export function handedIn(rungs) {
   ];
 }
 
+/**
+ * What the code at the start of a line states, and how many words it takes: a pasted code may have spaces inside.
+ * @param {Content[]} rungs
+ * @param {string[]} words
+ */
+export function readLine(rungs, words) {
+  for (let used = 1; used <= words.length; used++) {
+    try {
+      return { stated: readStatement(rungs, words.slice(0, used).join("")), used };
+    } catch {
+      // The code may go on in the next word.
+    }
+  }
+  return { stated: readStatement(rungs, words[0]), used: 1 }; // which says what is wrong with it
+}
+
 /** @param {Content[]} rungs @param {string} line @param {number} place */
 function rowOf(rungs, line, place) {
-  const [code, ...words] = line.trim().split(/\s+/);
-  const name = words.join(" ") || `line ${place + 1}`;
+  const words = line.trim().split(/\s+/);
   try {
-    const stated = readStatement(rungs, code);
+    const { stated, used } = readLine(rungs, words);
+    const name = words.slice(used).join(" ") || `line ${place + 1}`;
     const seen = stated.filter(({ isSeen }) => isSeen).length;
     const right = stated.filter(({ predicted }) => predicted).length;
     const solved = stated.map((each) => `${each.solved.filter(Boolean).length} of ${each.solved.length}`);
     return [name, `${seen} of ${rungs.length}`, String(right), ...solved];
   } catch (error) {
-    return [name, make("td", { colspan: rungs.length + 2 }, /** @type {Error} */ (error).message)];
+    return [
+      words.slice(1).join(" ") || `line ${place + 1}`,
+      make("td", { colspan: rungs.length + 2 }, /** @type {Error} */ (error).message),
+    ];
   }
 }

@@ -13,8 +13,9 @@ import { sheetOf } from "./worksheet_tables.mjs";
  * @param {Content} content
  * @param {{ rung: number, sentence: string, data: any, back: () => void }} lesson
  */
-export function worksheet({ name, worksheet: tables, exercises }, { rung, sentence, data, back }) {
+export function worksheet({ name, worksheet: tables, exercises: all }, { rung, sentence, data, back }) {
   const sheets = tables.map((table) => ({ text: table.text, sheet: sheetOf(table, data, sentence) }));
+  const exercises = all.filter(({ onScreen }) => !onScreen);
   const title = `${rung}. ${name}`;
   /** @param {boolean} isKey */
   const drawn = (isKey) =>
@@ -23,9 +24,20 @@ export function worksheet({ name, worksheet: tables, exercises }, { rung, senten
     );
   const tasks = exercises.map((exercise) => make("li", {}, make("p", {}, exercise.ask), ...space(exercise)));
   const answers = exercises.map((exercise) => make("li", {}, ...answerTo(exercise)));
+  const key = make(
+    "section",
+    { class: "hl-sheet hl-sheet-key", "aria-label": "Key" },
+    make("h2", {}, `Key: ${title}`),
+    paragraph("Sentence: ", make("b", {}, sentence), ". Sums of rounded numbers may differ by 0.01."),
+    make("div", { class: "hl-sheet-tables" }, ...drawn(true)),
+    make("ol", { class: "hl-key" }, ...answers),
+  );
+  const withKey = make("input", { type: "checkbox", checked: true });
+  withKey.addEventListener("change", () => key.classList.toggle("hl-unprinted", !withKey.checked));
   return [
     controls(
       smallButton("Print", () => print(), { class: "hs-primary" }),
+      make("label", {}, withKey, " with the key"),
       smallButton("Back to the rung", back),
     ),
     make(
@@ -37,14 +49,7 @@ export function worksheet({ name, worksheet: tables, exercises }, { rung, senten
       make("div", { class: "hl-sheet-tables" }, ...drawn(false)),
       make("ol", { class: "hl-tasks" }, ...tasks),
     ),
-    make(
-      "section",
-      { class: "hl-sheet hl-sheet-key", "aria-label": "Key" },
-      make("h2", {}, `Key: ${title}`),
-      paragraph("Sentence: ", make("b", {}, sentence), ". Sums of rounded numbers may differ by 0.01."),
-      make("div", { class: "hl-sheet-tables" }, ...drawn(true)),
-      make("ol", { class: "hl-key" }, ...answers),
-    ),
+    key,
   ];
 }
 

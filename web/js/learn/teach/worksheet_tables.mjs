@@ -94,10 +94,10 @@ export function sheetOf({ table, blank = [], rows: named }, data, sentence) {
   if (!Array.isArray(matrix[0])) throw new Error(`the rung has no table “${table}”`);
   /** @type {string[]} */
   const words = data.words;
-  const titles = matrix[0].length === words.length ? words : matrix[0].map((_, i) => String(i + 1));
+  const titles = matrix[0].length === words.length ? words : matrix[0].map((_, i) => String(i)); // as in the rung's figure
   return {
     titles: ["", ...titles.map(visible)],
-    rows: matrix.map((row, i) => [named === "numbers" ? String(i + 1) : visible(words[i]), ...row.map(decimal)]),
+    rows: matrix.map((row, i) => [named === "numbers" ? String(i) : visible(words[i]), ...row.map(decimal)]),
     isBlank: (row, column) => column > 0 && blank.includes(row),
   };
 }

@@ -53,7 +53,12 @@ export function storyByTheLessons() {
     element.replaceChildren(
       text(),
       chart("What your construction expects next", data.chances[0]),
-      bars("How much of its attention each of seven heads gives “kite”, from “my”", weights, 1, { format: share }),
+      bars(
+        "How much of its attention each of seven heads gives both places of “kite” together, from “my”",
+        weights,
+        1,
+        { format: share },
+      ),
       stamp.element,
     );
   }
