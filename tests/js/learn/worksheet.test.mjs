@@ -85,7 +85,9 @@ test("what asks for the page is on no sheet, and the key can stay unprinted", ()
   const content = { ...rung, worksheet: [], exercises: [screen, ...rung.exercises] };
   page.append(...worksheet(content, { rung: 1, sentence: "a", data: {}, back() {} }));
   assert.ok(!page.textContent.includes("Press what?") && page.textContent.includes(rung.exercises[0].ask));
-  page.querySelector("input")?.click();
+  const withKey = /** @type {HTMLInputElement} */ (page.querySelector("input"));
+  withKey.checked = false;
+  withKey.dispatchEvent(new Event("change"));
   assert.ok(page.querySelector(".hl-sheet-key")?.classList.contains("hl-unprinted"));
 });
 

@@ -94,7 +94,7 @@ export function sheetOf({ table, blank = [], rows: named }, data, sentence) {
   if (!Array.isArray(matrix[0])) throw new Error(`the rung has no table “${table}”`);
   /** @type {string[]} */
   const words = data.words;
-  const titles = matrix[0].length === words.length ? words : matrix[0].map((_, i) => String(i)); // as in the rung's figure
+  const titles = matrix[0].length === words.length ? words : matrix[0].map((_, i) => String(i));
   return {
     titles: ["", ...titles.map(visible)],
     rows: matrix.map((row, i) => [named === "numbers" ? String(i) : visible(words[i]), ...row.map(decimal)]),
