@@ -51,6 +51,7 @@ def good_bodies(sha256: str) -> dict[str, Any]:
     for name in ("patch", "paths", "difference"):
         prompts[name]["prompts"] = [row]
     lens["circuit"] = {"model": "tiny", "prompts": [row]}
+    lens["patch-paths"] = {"model": "tiny", **row, "receivers": [[1, 2], [2, 0]]}
     lesson = {"sentence": "Your journey", "x": [[0.1, 0.2, 0.3]] * 2}
     lessons: dict[str, dict[str, Any]] = {
         "tokens": lesson | {"training_text": "abc abd", "merges": 3},
