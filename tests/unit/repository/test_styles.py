@@ -12,7 +12,6 @@ from helpers.files import ROOT
 from model.drawing import bundle
 
 SHEETS = sorted((ROOT / "web" / "js").rglob("*.css"))
-STAGE = ("look/stage/", "look/styles/stage/")  # which answer for their own classes
 CLASS = r"h[sltu]-[a-z0-9]+(?:-[a-z0-9]+)*"
 BREAKPOINTS = {640, 960, 1100, 1280}  # pixels of the window, or of the workspace
 
@@ -100,12 +99,25 @@ def styled() -> set[str]:
     return {name for path in SHEETS for name in re.findall(rf"[.#]({CLASS})", without_comments(path))}
 
 
+def test_every_variable_is_read() -> None:
+    """Gradio reads those of its own frame."""
+    own = {
+        part.partition(":")[0]
+        for path in SHEETS
+        for around, part in parts(path)
+        if part.startswith("--") and not any(".gradio-container" in each for each in around)
+    }
+    sheets = "".join(without_comments(path) for path in SHEETS)
+    read = set(re.findall(r"var\(\s*(--[\w-]+)", sheets + "".join(scripts().values())))
+    asked_for = {name for text in scripts().values() for name in re.findall(r"[\"'](--[\w-]+)", text)}
+    assert not own - read - asked_for
+
+
 def test_every_styled_class_is_set_somewhere() -> None:
     made = {start for text in scripts().values() for start in re.findall(r"(h[sltu]-[a-z0-9-]+-)\$\{", text)}
     known = {name for text in scripts().values() for name in re.findall(CLASS, text)}
     dead = {name for name in styled() - known if not name.startswith(tuple(made))}
-    own = {name for path in SHEETS if not ids(path).startswith(STAGE) for name in re.findall(CLASS, path.read_text())}
-    assert not dead & own
+    assert not dead
 
 
 def test_every_class_that_is_set_is_styled_or_asked_for() -> None:
@@ -114,7 +126,7 @@ def test_every_class_that_is_set_is_styled_or_asked_for() -> None:
     dead = {
         name
         for path, text in scripts().items()
-        if path.suffix == ".mjs" and not ids(path).startswith(STAGE)
+        if path.suffix == ".mjs"
         for names in set_here.findall(text)
         for name in names.split()
         if name in lone

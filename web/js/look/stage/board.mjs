@@ -3,7 +3,7 @@
 import { make, setText } from "../../lib/dom.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { isEnd, plainly, readAfter } from "../../lib/words.mjs";
-import { inkOf } from "./ghosts.mjs";
+import { isLikely } from "./ghosts.mjs";
 
 /** @import { Ghost } from "./ghosts.mjs" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
@@ -67,7 +67,7 @@ export class Board {
       const [is, was] = [probability, withAll].map((value) => share(value).replace("under ", "<"));
       const hasFallen = isOff && id === fallen && at > 0;
       setText(row.number, hasFallen ? `${was} → ${is}` : is);
-      row.element.className = `hs-ghost hs-${inkOf(probability)}${id === next ? " hs-now" : ""}`;
+      row.element.className = `hs-ghost${isLikely(probability) ? " hs-likely" : ""}${id === next ? " hs-now" : ""}`;
       row.element.classList.toggle("hs-ticked", withAll >= TICK);
       row.element.classList.toggle("hs-end-of-text", isEnd(text));
       row.element.style.setProperty("--at", String(at));

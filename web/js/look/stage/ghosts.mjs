@@ -38,5 +38,5 @@ function withWritten(ids, written, by) {
   return [...ids.slice(0, SHOWN - 1), written];
 }
 
-/** The ink of a ghost: a likely word is as dark as the text. @param {number} probability */
-export const inkOf = (probability) => (probability >= 0.01 ? "likely" : "unlikely");
+/** Whether a word is as dark as the text. @param {number} probability */
+export const isLikely = (probability) => probability >= 0.01;

@@ -32,8 +32,8 @@ export class HeadCard {
     this.store = store;
     this.step = step;
     this.canvas = make("canvas", { "aria-hidden": "true" });
-    this.row = make("i", { class: "hs-card-row", "aria-hidden": "true" });
-    this.cell = make("i", { class: "hs-card-cell", "aria-hidden": "true" });
+    this.row = make("i", { "aria-hidden": "true" });
+    this.cell = make("i", { "aria-hidden": "true" });
     this.labels = make("div", { class: "hs-card-labels", "aria-hidden": "true" });
     const axes = make("div", { class: "hs-card-axes", "aria-hidden": "true" }, make("span", {}, "to →"), "from ↓");
     this.matrix = make("div", { class: "hs-card-matrix" }, this.canvas, this.row, this.cell, this.labels, axes);
