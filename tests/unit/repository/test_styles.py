@@ -73,6 +73,12 @@ def test_colours_have_names(path: Path) -> None:
     assert not [part for _, part in parts(path) if colour.search(part)]
 
 
+@pytest.mark.parametrize("path", SHEETS, ids=ids)
+def test_what_covers_what_has_names(path: Path) -> None:
+    heights = [part for _, part in parts(path) if part.startswith("z-index:")]
+    assert not [part for part in heights if not re.fullmatch(r"z-index: var\(--hs-z-[a-z]+\)", part)]
+
+
 def without_comments(path: Path) -> str:
     comment = r"/\*[\s\S]*?\*/" if path.suffix == ".css" else r"^\s*(?://|/?\*).*$"
     return re.sub(comment, "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
