@@ -58,7 +58,7 @@ export class Verdict {
     this.write = button("Write your own", edit, "hs-quiet-action hs-beside");
     this.stop = button("Stop", stop, "hs-action hs-stop");
     this.back = button("↶", goBack, "hs-quiet-action hs-take-back");
-    this.back.append(onWide(" Take it back"));
+    this.back.append(make("span", { class: "hs-on-wide" }, " Take it back"));
     this.back.setAttribute("aria-label", "Take it back");
     const more = { "Write your own": edit, "Write on": goOn, Replay: replay };
     const { element: menu, actions } = stageMenu(store, link, more);
@@ -83,10 +83,10 @@ export class Verdict {
     this.off.disabled = !n || isBusy;
     this.write.disabled = this.back.disabled = isGrowing;
     this.off.classList.toggle("hs-is-off", step.isOff);
-    const how = step.isOff ? [onWide("back "), "on"] : ["off"];
+    const how = step.isOff ? [offPhones("back "), "on"] : ["off"];
     if (n === 1) this.off.replaceChildren("Turn it ", ...how);
-    else this.off.replaceChildren("Turn ", onWide("these "), n ? `${n} heads ` : "heads ", ...how);
-    this.next.replaceChildren("Next", onWide(` ${unit}`));
+    else this.off.replaceChildren("Turn ", offPhones("these "), n ? `${n} heads ` : "heads ", ...how);
+    this.next.replaceChildren("Next", offPhones(` ${unit}`));
     this.next.disabled = isBusy || isGrowing || step.query + 1 >= pointer.context_length;
     goOn.hidden = isGrowing || store.length >= pointer.context_length || pointer.chat !== null;
     this.back.hidden = !canTakeBack();
@@ -146,7 +146,7 @@ export class Verdict {
 }
 
 /** A part of a label for which phones have no room. */
-const onWide = (words = "") => make("span", { class: "hs-on-wide" }, words);
+const offPhones = (words = "") => make("span", { class: "hs-off-phones" }, words);
 
 /** A sentence as it is shown. @param {Part[]} parts */
 const inBold = (parts) => parts.map((part) => (typeof part === "string" ? part : make("b", {}, part.strong)));
