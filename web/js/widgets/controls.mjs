@@ -26,6 +26,11 @@ export const smallButton = buttonOf("hs-small");
 export const pageButton = buttonOf("hs-button");
 export const plainButton = buttonOf("hs-button hs-plain-button");
 
+/** The buttons of the stage: the one that counts most, others, and those without a border. */
+export const mainAction = buttonOf("hs-main-action");
+export const action = buttonOf("hs-action");
+export const quietAction = buttonOf("hs-quiet-action");
+
 /** A head, a token or an example to choose. */
 export const chipButton = buttonOf("hs-chip");
 

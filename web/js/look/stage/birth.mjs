@@ -6,7 +6,7 @@ import { idle, wait } from "../../lib/latest.mjs";
 import { share, thousands } from "../../lib/numbers.mjs";
 import { softmax } from "../../lib/sampling.mjs";
 import { baseName, spoken } from "../../lib/words.mjs";
-import { rangeInput, setRange } from "../../widgets/controls.mjs";
+import { action, rangeInput, setRange } from "../../widgets/controls.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { PREPARED } from "../state/prepared.mjs";
 import { RunFetcher } from "../state/run_fetcher.mjs";
@@ -39,8 +39,8 @@ export class Birth {
   constructor(store, step) {
     this.store = store;
     this.step = step;
-    this.button = make("button", { type: "button", class: "hs-action hs-play-steps" }, "Play");
-    this.button.addEventListener("click", () => (this.#playing.value ? this.pause() : void this.play()));
+    const playOrPause = () => (this.#playing.value ? this.pause() : void this.play());
+    this.button = action("Play", playOrPause, { class: "hs-play-steps" });
     this.range = rangeInput({ min: 0, step: 1, "aria-label": "Step of the training" });
     this.range.addEventListener("input", () => this.#choose(this.#nearest(Number(this.range.value))));
     this.range.addEventListener("keydown", (event) => {

@@ -1,8 +1,9 @@
 // Writing in the place of the sentence: another text, or the same one changed.
 
 import { make } from "../../lib/dom.mjs";
-import { baseName, promptText } from "../../lib/words.mjs";
 import { onChange } from "../../lib/reactive.mjs";
+import { baseName, promptText } from "../../lib/words.mjs";
+import { mainAction, quietAction } from "../../widgets/controls.mjs";
 
 /** @import { Texts } from "../compare/texts.mjs" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
@@ -27,13 +28,10 @@ export class Editor {
       "aria-label": "Your text",
     });
     this.problem = make("p", { class: "hs-own-problem", role: "alert" });
-    const button = (/** @type {string} */ words, /** @type {() => void} */ act, name = "hs-quiet-action") =>
-      make("button", { type: "button", class: name, onclick: act }, words);
-    this.read = button("What comes next?", () => void this.#read(), "hs-main-action");
-    this.read.title = "Enter";
-    const write = button("Let it write", () => this.#write());
-    this.message = button("Send as a message", () => this.#write(true));
-    const cancel = button("Cancel", () => this.close());
+    this.read = mainAction("What comes next?", () => void this.#read(), { title: "Enter" });
+    const write = quietAction("Let it write", () => this.#write());
+    this.message = quietAction("Send as a message", () => this.#write(true));
+    const cancel = quietAction("Cancel", () => this.close());
     const buttons = make("div", { class: "hs-stage-actions" }, this.read, write, this.message, cancel);
     this.element = make("div", { class: "hs-editor" }, this.field);
     this.side = make("div", { class: "hs-editor-side" }, this.problem, buttons); // in the place of what is said

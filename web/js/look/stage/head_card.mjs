@@ -5,7 +5,7 @@ import { isHead, isSamePicture, spokenHead } from "../../lib/heads.mjs";
 import { share, signed } from "../../lib/numbers.mjs";
 import { tile as tileOf } from "../../lib/drawing/thumbnails.mjs";
 import { capitalised, pictureName, plainly, shownText, spoken, spokenInWord, unitOf } from "../../lib/words.mjs";
-import { smallButton } from "../../widgets/controls.mjs";
+import { action, smallButton } from "../../widgets/controls.mjs";
 import { roleSentence } from "../roles/role_words.mjs";
 import { kindWords } from "./gains.mjs";
 import { blend, KindPainter } from "./kind_painter.mjs";
@@ -45,8 +45,7 @@ export class HeadCard {
       title: "With all other scores as they are, 1 more makes the odds of a word 2.7 times as high",
     });
     this.looks = make("p", {});
-    this.off = make("button", { type: "button", class: "hs-action" });
-    this.off.addEventListener("click", () => this.#turnOff());
+    this.off = action("", () => this.#turnOff());
     const title = make("div", { class: "hs-card-title" }, this.name, this.role, this.how);
     const words = make("div", { class: "hs-card-words" }, title, this.adds, this.looks);
     if (!store.view.isLookOnly) words.append(this.off);

@@ -2,7 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
-import { dropdown, smallButton } from "../../widgets/controls.mjs";
+import { dropdown, quietAction, smallButton } from "../../widgets/controls.mjs";
 import { Popover } from "../../widgets/popover.mjs";
 import { chooseDetails } from "../panels/details.mjs";
 import { saveHead } from "../export/save_menu.mjs";
@@ -11,25 +11,31 @@ import { chooseTheme, chosenTheme, THEMES } from "./theme.mjs";
 
 /** @import { ShownText } from "../state/shown_text.mjs" */
 
+/** @typedef {{ name: string, act: () => void, class?: string }} Act what a button does once the menu has closed */
+
 /**
+ * @template {string} Key
  * @param {ShownText} store
  * @param {HTMLElement | null} link copies it; null where there is no address, and nothing can be written
- * @param {Record<string, () => void>} acts by their names; each closes the menu
+ * @param {Record<Key, Act>} acts in the order of their buttons
  */
 export function stageMenu(store, link, acts) {
   const pace = dropdown("Pace", { ...PACES, "": "as one reads" }, (key) => choosePace(store.playback, key));
   const theme = dropdown("Colours", THEMES, chooseTheme);
   const details = smallButton("All details", () => chooseDetails(store.view, true));
   details.title = "Every number, legend and tool, for those who want them all";
-  const button = make("button", { type: "button", class: "hs-quiet-action", "aria-label": "More" }, icon("more"));
-  const actions = Object.entries(acts).map(([name, act]) =>
-    smallButton(name, () => {
+  const more = quietAction(icon("more"), null, { "aria-label": "More" });
+  const buttons = /** @type {Record<Key, HTMLButtonElement>} */ ({});
+  for (const key of /** @type {Key[]} */ (Object.keys(acts))) {
+    const { name, act, class: css } = acts[key];
+    const choose = () => {
       popover.toggle(false);
       act();
-    }),
-  );
+    };
+    buttons[key] = smallButton(name, choose, { class: css });
+  }
   const parts = [
-    ...(link ? actions : []),
+    ...(link ? Object.values(buttons) : []),
     saveHead(store, "Save the text or the open head"),
     ...(link ? [link] : []),
     make("label", {}, "Pace", pace),
@@ -37,10 +43,10 @@ export function stageMenu(store, link, acts) {
     details,
   ];
   const panel = make("div", { class: "hs-popover hs-stage-menu", hidden: true }, ...parts);
-  const element = make("div", { class: "hs-popover-anchor" }, button, panel);
-  const popover = new Popover(element, button, (isOpen) => {
+  const element = make("div", { class: "hs-popover-anchor" }, more, panel);
+  const popover = new Popover(element, more, (isOpen) => {
     panel.hidden = !isOpen;
     if (isOpen) [pace.value, theme.value] = [chosenPace(), chosenTheme()];
   });
-  return { element, actions };
+  return { element, buttons };
 }

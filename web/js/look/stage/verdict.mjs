@@ -6,6 +6,7 @@ import { headIndex, spokenHead } from "../../lib/heads.mjs";
 import { mostProbable } from "../../lib/sampling.mjs";
 import { changeWords, likeliestWords, offWords, originOf, restWords } from "../../lib/without_heads.mjs";
 import { capitalised, spoken, unitOf } from "../../lib/words.mjs";
+import { action, mainAction, quietAction } from "../../widgets/controls.mjs";
 import { canTakeBack, goBack } from "../state/router.mjs";
 import { stageMenu } from "./menu.mjs";
 
@@ -46,24 +47,22 @@ export class Verdict {
     this.ofSteps = ofSteps;
     this.hasDrawn = hasDrawn;
     this.say = make("p", { class: "hs-stage-say", role: "status" });
-    this.off = make("button", { type: "button", class: "hs-main-action" });
-    this.off.addEventListener("click", () => void step.turnOff(step.isOff ? [] : (step.group?.heads ?? [])));
+    this.off = mainAction("", () => void step.turnOff(step.isOff ? [] : (step.group?.heads ?? [])));
     for (const begin of ["pointerenter", "focus"]) {
       this.off.addEventListener(begin, () => mean(begin !== "focus" || this.off.matches(":focus-visible")));
     }
     for (const end of ["pointerleave", "blur", "click"]) this.off.addEventListener(end, () => mean(false));
-    const button = (/** @type {string} */ label, /** @type {() => void} */ act, kind = "hs-action") =>
-      make("button", { type: "button", class: kind, onclick: act }, label);
-    this.next = button("Next", next);
-    this.write = button("Write your own", edit, "hs-quiet-action hs-beside");
-    this.stop = button("Stop", stop, "hs-action hs-stop");
-    this.back = button("↶", goBack, "hs-quiet-action hs-take-back");
-    this.back.append(make("span", { class: "hs-on-wide" }, " Take it back"));
-    this.back.setAttribute("aria-label", "Take it back");
-    const more = { "Write your own": edit, "Write on": goOn, Replay: replay };
-    const { element: menu, actions } = stageMenu(store, link, more);
-    actions[0].classList.add("hs-beside");
-    this.inMenu = actions;
+    this.next = action("Next", next);
+    this.write = quietAction("Write your own", edit, { class: "hs-beside" });
+    this.stop = action("Stop", stop, { class: "hs-stop" });
+    const takeBack = make("span", { class: "hs-on-wide" }, " Take it back");
+    this.back = quietAction(["↶", takeBack], goBack, { class: "hs-take-back", "aria-label": "Take it back" });
+    const { element: menu, buttons } = stageMenu(store, link, {
+      write: { name: "Write your own", act: edit, class: "hs-beside" },
+      goOn: { name: "Write on", act: goOn },
+      replay: { name: "Replay", act: replay },
+    });
+    this.inMenu = buttons;
     const withModel = link ? [this.off, this.stop, this.next, this.write, this.back] : [];
     this.actions = make("div", { class: "hs-stage-actions" }, ...withModel, menu);
     this.element = make("div", { class: "hs-verdict" }, this.say, this.actions);
@@ -76,7 +75,7 @@ export class Verdict {
     const { isGrowing, pointer } = store;
     const unit = unitOf(store);
     const n = (step.cut ?? step.group)?.heads.length ?? 0;
-    const [write, goOn, replay] = this.inMenu;
+    const { write, goOn, replay } = this.inMenu;
     // Stop takes the place of the switch, and nothing beside it moves.
     this.off.hidden = write.hidden = isGrowing;
     this.stop.hidden = !isGrowing;
