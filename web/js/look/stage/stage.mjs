@@ -98,6 +98,13 @@ export class Stage {
     const parts = [this.about, this.top, this.questions, ...birth, this.body];
     this.element = make("section", { class: "hs-stage hs-simple", "aria-label": "Stage" }, ...parts);
     this.opening = new Opening(this.element, this.sentence);
+    this.#listen();
+    this.#awaitFont();
+    this.#follow();
+  }
+
+  #listen() {
+    const { store } = this;
     this.sentence.threads.addEventListener("pointerover", (event) => this.#point(reached(event)));
     this.sentence.threads.addEventListener("pointerleave", () => this.#point(null));
     this.sentence.threads.addEventListener("click", (event) => this.#openReached(event));
@@ -106,11 +113,15 @@ export class Stage {
     this.element.addEventListener("pointerdown", () => this.#hurry());
     onResize(() => store.isGrowing || this.draw(true), this.sentence.element);
     listen(document.fonts, "loadingdone", () => this.draw(true));
-    void Promise.race([Promise.all(FONTS.map((font) => document.fonts.load(font))), wait(FONT_TIMEOUT)]).then(() => {
+  }
+
+  /** Nothing is drawn before the sentence's font is there, or has not come in time. */
+  #awaitFont() {
+    const fonts = Promise.all(FONTS.map((font) => document.fonts.load(font)));
+    void Promise.race([fonts, wait(FONT_TIMEOUT)]).then(() => {
       this.#hasFont = true;
       this.draw();
     });
-    this.#follow();
   }
 
   /** Open the head whose thread was clicked. @param {Event} event */
