@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from model.loaded import load
-from web.learn.kite import COPYING
+from web.learn.kite import COPYING, by_the_lessons
 from web.learn.lessons import LESSONS
 from web.serving.served_models import ServedModels
 from web.serving.snapshots import Snapshots
@@ -64,6 +64,19 @@ def test_without_any_one_head_kite_stays_as_likely_as_the_page_says(snapshots: S
     chances = [told(snapshots, head)["chances"][1]["kite"] for head in COPYING]
     least, most = re.findall(r"a chance between (\d+)% and (\d+)%", ANSWER)[0]
     assert [round(100 * chance) for chance in (min(chances), max(chances))] == [int(least), int(most)]
+
+
+@pytest.mark.parametrize(("end", "n_looking"), [("Look at your", 7), ("I want to", 4)])
+def test_the_heads_look_for_a_word_that_fits_rather_than_for_what_followed(end: str, n_looking: int) -> None:
+    loaded = load(ROOT / "checkpoints/stories-bpe", device="cpu")
+    prompt = json.loads((ROOT / "checkpoints/stories-bpe/opening.json").read_text())["prompt"]
+    ids = loaded.parse_prompt(prompt.replace("Look at my", end))
+    (kite,) = loaded.parse_prompt(" kite")
+    places = [i for i, token in enumerate(ids) if token == kite]
+    stages = by_the_lessons(loaded, ids)
+    weights = [stages[layer].weights[head, -1, places].sum().item() for layer, head in COPYING]
+    assert sum(weight > 0.4 for weight in weights) == n_looking
+    assert sum(weight < 0.15 for weight in weights) == 7 - n_looking
 
 
 def test_another_model_of_that_name_is_not_taken_for_it(snapshots: Snapshots, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,7 @@ export class Arithmetic {
    * @param {string | ((row: number, column: number) => string)} [options.hole]
    * @param {number} [options.digits]
    * @param {boolean} [options.sums]
+   * @param {number | null} [options.darkest]
    * @param {Explain} options.explain
    * @param {Operands} [options.operands] the cells that a number is computed from
    * @param {Edit | null} [options.edit] changes a number, if the visitor may

@@ -41,9 +41,11 @@ export class HeatTable {
    * @param {number} [options.digits]
    * @param {Choose | null} [options.choose] called when a cell is clicked
    * @param {boolean} [options.sums] whether each row ends with its sum
+   * @param {number | null} [options.darkest] the magnitude with the darkest colour; by default the largest one shown
    */
-  constructor({ name, axes = "", hole = "NaN", digits = 4, choose = null, sums = false }) {
+  constructor({ name, axes = "", hole = "NaN", digits = 4, choose = null, sums = false, darkest = null }) {
     this.sums = sums;
+    this.darkest = darkest;
     this.hole = hole;
     this.digits = digits;
     this.choose = choose;
@@ -206,7 +208,7 @@ export class HeatTable {
   paint() {
     if (!this.#values.length) return;
     const ramps = palette();
-    const most = Math.max(...this.#values.flat().map((value) => Math.abs(value ?? 0)), 1e-9);
+    const most = this.darkest ?? Math.max(...this.#values.flat().map((value) => Math.abs(value ?? 0)), 1e-9);
     this.#values.forEach((line, r) =>
       line.forEach((value, c) => {
         const cell = this.#cells[r][c];

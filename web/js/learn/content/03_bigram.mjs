@@ -45,7 +45,7 @@ export const content = {
       {
         remarks: "What the lecture prints",
         items: [
-          "Before the training the lecture’s table, made with the seed 1337, writes {printed}. This page’s copy of it has the same numbers, but draws other random ones to write with.",
+          "This rung follows Andrej Karpathy’s lecture “Let’s build GPT”. Before the training, its table, made with the seed 1337, writes {printed}. This page’s copy of it has the same numbers, but draws other random ones to write with.",
         ],
       },
       {
@@ -69,7 +69,7 @@ export const content = {
     discuss: {
       ask: "What would the best bigram model of a book look like?",
       answer:
-        "Its rows are the frequencies of the pairs counted in the book. No training can beat that on the same book.",
+        "Its rows are the frequencies of the pairs counted in that book. No training can beat that on the same book.",
     },
     misconceptions: [
       {

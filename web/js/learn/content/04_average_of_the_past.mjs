@@ -7,10 +7,10 @@ export const content = {
   core: true,
   learned: "A weighted average of the past is a product with a triangular matrix, which a masked softmax can produce.",
   prediction: {
-    ask: "Each token is about to get a row of weights, one for every token so far. What do the numbers in the last row of “Weights” add up to, which the next step shows outlined?",
-    options: ["The number of tokens", "1", "1 / the number of tokens"],
+    ask: "Each token is about to get a row of weights, one for every token so far, all equal at first. Softmax makes them from scores. One score of a row is raised: what happens to the row’s other weights?",
+    options: ["They stay the same", "They get smaller", "They get larger"],
     right: 1,
-    why: "With equal scores, each of n tokens has the weight 1 / n. The result is an average because each row adds up to 1. The same holds for attention weights.",
+    why: "A row of softmax always adds up to 1, so what one token gains, the others lose. The same holds for attention weights.",
   },
   steps: [
     {

@@ -21,7 +21,7 @@ export const content = {
     {
       title: "It has happened before",
       text: [
-        "In the story, “kite” was written before the gap, and it comes again. Something in the model notices what has been said. Its simplest form is *induction*: if A B has come before, and A comes again, predict B.",
+        "In the story, “kite” stood before the gap and comes again. The simplest rule for repeating is *induction*: if A B has come before, and A comes again, predict B.",
         "A model reads your sentence twice. Below each token is its surprise in [nats]. {watch}",
         { controls: ["step"] },
         { show: "said" },
@@ -53,7 +53,7 @@ export const content = {
     {
       title: "So, why “kite”?",
       text: [
-        "In the story, seven of the 64 heads of stories-bpe look back from “my” at “kite” and copy it. Whichever one you take away, the model still writes “kite”, with a chance between 76% and 95%. Without all seven the model would write “new”, and the chance of “kite” falls from 94% to 0.6%. On [Look](#look) you can do the same with a text of your own.",
+        "Seven of the 64 heads of stories-bpe look back from “my” at “kite” and copy it. This is not induction: no “my” came before “kite”. The key at “kite” matches the query at “your”, too; at “to” in “I want to”, three of the seven look elsewhere. Without any one, “kite” keeps 76% to 95%. Without all seven, the model would write “new”, and “kite” falls from 94% to 0.6%. Try your own text on [Look](#look).",
       ],
       show: ["kiteAnswer"],
     },

@@ -119,6 +119,7 @@ const weightTables = (arithmetic, explained, tables) => ({
     operands: (r) => [cellsOf(tables.scores, r)],
     axes: "softmax of score / √head_dim",
     sums: true,
+    darkest: 1, // one scale for both tables, so that an unchanged row looks the same
     explain: (r, c) => explained.weight("all_terms", "all_weights", r, c),
   }),
   weights: arithmetic.table({
@@ -127,6 +128,7 @@ const weightTables = (arithmetic, explained, tables) => ({
     operands: (r) => [cellsOf(tables.masked, r)],
     axes: "softmax of masked score / √head_dim",
     sums: true,
+    darkest: 1,
     explain: (r, c) => explained.weight("weight_terms", "weights", r, c),
   }),
 });

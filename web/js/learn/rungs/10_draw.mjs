@@ -56,7 +56,7 @@ export class Draw {
     this.said = make("p", { class: "hl-count", role: "status" });
     this.follows = make("p", { class: "hl-count", role: "status" });
     const titles = ["token", "logit", "probability", "drawn with", "drawn", ""];
-    this.rows = makeTable({ titles }, { class: "hl-next", "aria-label": "The next token" });
+    this.rows = makeTable({ titles }, { class: "hl-next-token", "aria-label": "The next token" });
     this.title = heading("Draw the next token");
     const lines = make(
       "details",
