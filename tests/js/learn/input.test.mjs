@@ -19,7 +19,9 @@ test("answers may be decimals or fractions", () => {
   assert.equal(readNumber("−3"), -3);
   assert.equal(readNumber("14/3"), 14 / 3);
   assert.equal(readNumber("-1 / 4"), -0.25);
-  for (const nothing of ["", " ", "a", "1/0", "1/", "/2", "1/2/3", "0/0"]) assert.equal(readNumber(nothing), null);
+  assert.equal(readNumber("0.15 / (0.15 + 0.2264)"), 0.15 / (0.15 + 0.2264));
+  for (const nothing of ["", " ", "a", "1/0", "1/", "/2", "1/2/3", "0/0", "(1+)", "1/(1", "1+2"])
+    assert.equal(readNumber(nothing), null);
 });
 
 test("large whole numbers have separators", () => {

@@ -125,7 +125,7 @@ function progressOf(lessons, rungs) {
   const seen = results.filter((result) => result.isSeen).length;
   const summary =
     `You have seen ${seen} of ${rungs.length} rungs, predicted ${predicted} of ${rungs.length} results and solved ` +
-    `${done} of ${all.length} exercises. This is stored in your browser only.`;
+    `${done} of ${all.length} exercises, not counting those on your sentence. This is stored in your browser only.`;
   const rows = results.map(({ rung, number, isSeen, predicted: right, tasks }) => {
     const verdict = right === null ? "–" : right ? "✓ right" : "wrong";
     const solved = tasks.filter((task) => task === "solved").length;

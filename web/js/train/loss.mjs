@@ -31,6 +31,8 @@ export class LossPanel {
   #losses = [];
   /** @type {StartEvent | null} */
   #start = null;
+  /** @type {number | null} the bigram model's loss on all held-out text, once the training has ended */
+  #pairs = null;
 
   constructor() {
     this.chart = new TimeChart("Chance of the right character over the training", (seconds) => this.#point(seconds));
@@ -58,7 +60,7 @@ export class LossPanel {
       this.#before = { name: this.#name, start: this.#start, losses: this.#losses };
     }
     this.#losses = [];
-    this.#start = null;
+    this.#start = this.#pairs = null;
     this.hint.textContent = "";
     this.rise.hidden = true;
     this.now.textContent = "";
@@ -79,7 +81,9 @@ export class LossPanel {
       this.hint.textContent = aboutLosses(event);
     } else if (event.kind === "loss") this.#losses.push(event);
     else if (event.kind === "end") {
+      this.#pairs = event.bigram;
       this.hint.textContent += ` ${resultInNats(event)}`;
+      this.#draw();
       return;
     } else return;
     this.#explain();
@@ -129,6 +133,7 @@ export class LossPanel {
     this.#compare();
     if (!this.#start || !this.#losses.length) return;
     const { uniform, bigram, seconds } = this.#start;
+    const pairs = this.#pairs ?? bigram;
     const earlier = this.#other?.losses ?? [];
     const lines = [
       ...(earlier.length ? [{ ...EARLIER, points: pointsOf(earlier, "validation_loss") }] : []),
@@ -137,7 +142,7 @@ export class LossPanel {
     ];
     const levels = [
       { name: `guessing ${chance(uniform)}`, css: "ht-uniform", value: Math.exp(-uniform) },
-      { name: `letter pairs ${chance(bigram)}`, css: "ht-bigram", value: Math.exp(-bigram) },
+      { name: `letter pairs ${chance(pairs)}`, css: "ht-bigram", value: Math.exp(-pairs) },
     ];
     const last = Math.max(seconds, ...[this.#losses, earlier].map((losses) => losses.at(-1)?.seconds ?? 0));
     /** @type {import("./time_chart.mjs").Range} */

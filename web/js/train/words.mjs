@@ -57,7 +57,7 @@ export function aboutResult({ loss, bigram, step, kept, stopped }) {
 /** The same in nats. @param {Pick<EndEvent, "loss" | "bigram">} end */
 export const resultInNats = ({ loss, bigram }) =>
   `On the whole held-out tenth, the kept weights have a loss of ${loss.toFixed(3)} nats per character, and the ` +
-  `bigram model of ${bigram.toFixed(3)}.`;
+  `bigram model of ${bigram.toFixed(3)}, which is now its line in the chart.`;
 
 /**
  * Why the held-out loss has risen since it was lowest. Only a model whose training loss falls meanwhile overfits.

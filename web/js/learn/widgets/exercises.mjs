@@ -171,11 +171,17 @@ function makeTask(exercise) {
   return optionsTask(exercise.options, exercise.kind === "many");
 }
 
-/** Parse a decimal number or a fraction; null for anything else. @param {string} typed */
+const SUM = /^\(([^()+]+)\+([^()+]+)\)$/; // in brackets
+
+/**
+ * Parse a decimal number or a fraction, of which a part may be a sum of two in brackets; null for anything else.
+ * @param {string} typed
+ */
 export function readNumber(typed) {
   const parts = typed.replaceAll("−", "-").replaceAll(",", ".").split("/");
-  if (parts.length > 2 || parts.some((part) => part.trim() === "")) return null;
-  const [value, divisor = 1] = parts.map(Number);
+  const terms = parts.map((part) => SUM.exec(part.trim())?.slice(1) ?? [part]);
+  if (parts.length > 2 || terms.flat().some((term) => term.trim() === "")) return null;
+  const [value, divisor = 1] = terms.map((each) => each.reduce((sum, term) => sum + Number(term), 0));
   const found = value / divisor;
   return Number.isFinite(found) ? found : null;
 }
