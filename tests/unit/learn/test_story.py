@@ -62,7 +62,7 @@ def test_the_steps_of_the_lessons_give_the_same_chances(snapshots: Snapshots) ->
 
 def test_without_any_one_head_kite_stays_as_likely_as_the_page_says(snapshots: Snapshots) -> None:
     chances = [told(snapshots, head)["chances"][1]["kite"] for head in COPYING]
-    least, most = re.findall(r"a chance between (\d+)% and (\d+)%", ANSWER)[0]
+    least, most = re.findall(r"keeps (\d+)% to (\d+)%", ANSWER)[0]
     assert [round(100 * chance) for chance in (min(chances), max(chances))] == [int(least), int(most)]
 
 
