@@ -40,11 +40,8 @@ export class Stage {
   #isMeant = false; // whether the switch of the heads that the sentence names is under the pointer, or has the focus
   #cardFrame = new NextFrame(() => this.#drawCardNow());
   about = make("p", { class: "hs-stage-about" });
-  title = make("h2", {});
-  explanation = make("span", {});
-  dotted = make("span", { class: "hs-dotted", hidden: true }, " Dotted: works against it.");
-  rows = make("span", { class: "hs-on-wide" }, " A row is a layer.");
-  legend = make("div", { class: "hs-kinds" });
+  /** Above the field: what its ink and its colours say. */
+  heading = make("header", { class: "hs-field-heading" });
   /** The place of the line that asks. */
   questions = make("div", { class: "hs-ask-place" });
 
@@ -93,7 +90,7 @@ export class Stage {
     const said = make("div", { class: "hs-said" }, this.verdict.element, this.editor.side, this.board.element);
     this.top = make("div", { class: "hs-stage-top" }, this.sentence.element, this.editor.element, said);
     const field = make("section", { "aria-label": "All heads" }, this.tiles.element);
-    this.body = make("div", { class: "hs-stage-body" }, this.#heading(), field, this.card.element, this.why.element);
+    this.body = make("div", { class: "hs-stage-body" }, this.heading, field, this.card.element, this.why.element);
     const birth = texts ? [this.birth.element] : [];
     const parts = [this.about, this.top, this.questions, ...birth, this.body];
     this.element = make("section", { class: "hs-stage hs-simple", "aria-label": "Stage" }, ...parts);
@@ -131,11 +128,6 @@ export class Stage {
   }
 
   /** Above all heads, with what their ink and colours mean. */
-  #heading() {
-    const caption = make("p", {}, this.title, this.explanation, this.dotted, this.rows);
-    return make("header", { class: "hs-field-heading" }, caption, this.legend);
-  }
-
   #follow() {
     const { store } = this;
     whenever(
@@ -234,27 +226,41 @@ export class Stage {
   }
 
   #drawWords() {
-    const { store, step } = this;
+    const { store } = this;
     const { n_layer, n_head } = store.pointer;
     const unit = unitOf(store);
     const count = n_layer * n_head;
     const each = count === 1 ? "Its attention head" : `Each of its ${count} attention heads`;
     setText(this.about, `A GPT guesses the next ${unit}. ${each} looks back at earlier ${unit}s.`);
-    setText(this.title, `All ${count} heads`);
+    this.#drawHeading(`All ${count} heads`, unit);
+  }
+
+  /** @param {string} title @param {"word" | "letter"} unit */
+  #drawHeading(title, unit) {
+    const { store, step } = this;
     const { shown } = step;
-    const isOpposed = shown?.gains.some((gain) => gain < 0 && matters(gain));
     const overlay = store.answer.shownOverlay;
+    const isOpposed = shown?.gains.some((gain) => gain < 0 && matters(gain));
     const usual = shown?.isKnown ? namedWords(shown.adds !== null, step.named.length, step.isOff) : "";
-    setText(this.explanation, overlay?.title ?? usual);
-    this.explanation.title = overlay?.title ?? "";
-    this.dotted.hidden = !shown?.isKnown || !isOpposed || overlay !== null;
-    this.rows.hidden = overlay !== null;
+    const said = overlay
+      ? [make("span", { title: overlay.title }, overlay.title)]
+      : [
+          make("span", {}, usual),
+          ...(isOpposed && shown?.isKnown ? [make("span", { class: "hs-dotted" }, " Dotted: works against it.")] : []),
+          make("span", { class: "hs-on-wide" }, " A row is a layer."),
+        ];
     const kinds = overlay ? overlayKinds(overlay) : Object.entries(kindWords(unit));
     const marks = kinds.map(([kind, words]) => make("span", { "data-kind": kind }, words));
-    const legend = make("div", { class: "hs-kinds" }, ...marks);
-    if (legend.isEqualNode(this.legend)) return;
-    this.legend.replaceWith(legend); // in its place, so that nothing moves
-    this.legend = legend;
+    const caption = make("p", {}, make("h2", {}, title), ...said);
+    const heading = make(
+      "header",
+      { class: this.heading.className },
+      caption,
+      make("div", { class: "hs-kinds" }, ...marks),
+    );
+    if (heading.isEqualNode(this.heading)) return;
+    this.heading.replaceWith(heading); // as a whole, so that nothing in it moves
+    this.heading = heading;
   }
 
   /** The open head: where the visitor has chosen none for this text, that which matters most for the shown word. */
