@@ -131,3 +131,14 @@ def test_a_link_to_a_question_opens_beside_the_field(browser: Profiles, story: S
     expect(page.locator(".hs-all-heads")).to_be_visible()
     answer_of(page).locator("summary").click()
     expect(answer_of(page).locator("pre")).to_contain_text("v1/lens/knockout")
+
+
+def test_an_open_answer_has_a_column_of_its_own_among_the_details(browser: Profiles, story: Server) -> None:
+    page = opened(browser, story)
+    ask(page, "What did each layer expect?")
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("button", name="All details").click()
+    expect(page.locator(".hs-panels.hs-asking")).to_be_visible()
+    parts = [page.locator(f".hs-panels {name}").bounding_box() for name in (".hs-written", ".hs-heads", ".hs-open")]
+    assert all(part["width"] > 200 for part in parts)
+    assert answer_of(page).bounding_box()["x"] > parts[1]["x"] + parts[1]["width"]

@@ -15,18 +15,24 @@ const given = text({}, "read");
 test("words that were drawn are drawn by chance, with temperature and seed named", () => {
   assert.deepEqual(chanceWords(drawn, drawn), [
     "By chance:",
-    "on both sides the words were drawn at temperature 0.8, seed 5, with the same random numbers.",
+    "on both sides the words after the prompt were drawn at temperature 0.8, seed 5, with the same random numbers.",
   ]);
   const [start, rest] = chanceWords(drawn, text({ temperature: 0.8, seed: 6 }));
   assert.equal(start, "By chance:");
-  assert.match(rest, /^the words of A were drawn at temperature 0\.8, seed 5; those of B were .*seed 6\.$/);
+  assert.ok(rest.startsWith("the words of A after its prompt were drawn at temperature 0.8, seed 5; the words of B"));
+  assert.match(rest, /^.*; the words of B after its prompt were drawn at .*seed 6\.$/);
 });
 
 test("where no word was drawn, chance has no part", () => {
   assert.equal(chanceWords(likeliest, likeliest)[0], "Not by chance:");
   assert.match(chanceWords(likeliest, likeliest)[1], /likeliest word/);
   assert.match(chanceWords(given, given)[1], /given/);
-  assert.equal(chanceWords(drawn, given)[0], "Partly by chance:");
+  assert.deepEqual(chanceWords(drawn, given), [
+    "Partly by chance:",
+    "the words of A after its prompt were drawn at temperature 0.8, seed 5; " +
+      "the words of B were given, not written by a model.",
+  ]);
+  assert.deepEqual(chanceWords(drawn, given, true), ["Not by chance:", "both read the same words."]);
 });
 
 test("a word that was chosen is not said to be drawn", () => {

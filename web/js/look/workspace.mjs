@@ -77,7 +77,9 @@ export class Workspace {
     const ask = new AskPanel(this.store, this.mixer, this.texts);
     effect(() => {
       const head = this.#head.value;
-      const place = view.options.details && head ? this.panels : this.stage.body;
+      const { ask: question, details } = view.options;
+      const place = details && head ? this.panels : this.stage.body;
+      this.panels.classList.toggle("hs-asking", question !== "" && details);
       // Moved, it loses the focus.
       if (ask.element.parentElement !== place) place.insertBefore(ask.element, place === this.panels ? head : null);
     });

@@ -23,7 +23,7 @@ import { Stamp } from "../../widgets/stamp.mjs";
 import { BOOK_SENTENCE } from "../progress.mjs";
 import { looksMost } from "../widgets/steps.mjs";
 import { dotTolerance } from "../widgets/exercises.mjs";
-import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
+import { changeNumbers, vectorsBar, wordsTable } from "../widgets/vectors_bar.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { SoftmaxTerms } from "../../widgets/arithmetic.mjs" */
@@ -90,7 +90,9 @@ class SelfAttention extends TableDrawing {
     this.vectors = vectorsBar(lesson);
     this.arrows = new Arrows("The words as arrows", "drag to turn; dashed: the context vector of the row in view");
     this.change = changeNumbers(lesson, () => ({ x: this.data.x.map((_, r) => this.data.x[this.#placeOf(r)]) }));
-    this.x = this.#xTable();
+    this.x = wordsTable(this, "words × 3 numbers; drag one sideways, or type", (r, c, value) =>
+      this.change(this.#placeOf(r), c, value),
+    );
     this.scores = this.#scoresTable();
     this.shares = this.#sharesTable();
     this.weights = this.#weightsTable();
@@ -122,16 +124,6 @@ class SelfAttention extends TableDrawing {
   #placeOf(r) {
     const [i, j] = (this.data.swapped && this.data.pair) || [-1, -1];
     return r === i ? j : r === j ? i : r;
-  }
-
-  #xTable() {
-    return this.arithmetic.table({
-      name: "The words x",
-      digits: 2,
-      axes: "words × 3 numbers; drag one sideways, or type",
-      edit: (r, c, value) => this.change(this.#placeOf(r), c, value),
-      explain: (r, c) => [paragraph(`Number ${c} of `, named(this.data.words[r]), `: ${this.data.origin}.`)],
-    });
   }
 
   #scoresTable() {

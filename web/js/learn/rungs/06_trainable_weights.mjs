@@ -24,7 +24,7 @@ import { choice, code, controls, paragraph, rowOf } from "../widgets/elements.mj
 import { looksMost } from "../widgets/steps.mjs";
 import { dotTolerance } from "../widgets/exercises.mjs";
 import { TwoHeads } from "../widgets/two_heads.mjs";
-import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
+import { vectorsBar, wordsTable } from "../widgets/vectors_bar.mjs";
 import { ScoreScaling } from "./06_score_scaling.mjs";
 import { divideTheScores, findTheSubject } from "./06_08_watch_learning.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
@@ -123,7 +123,7 @@ class TrainableWeights extends TableDrawing {
       "parameters and linear layers agree",
       "parameters and linear layers differ",
     ]);
-    this.x = this.#xTable();
+    this.x = wordsTable(this, "words × 3, as on rung 5");
     this.matrices = Object.fromEntries(Object.keys(ROLES).map((role) => [role, this.#makeMatrix(role)]));
     this.roles = this.#makeRoles();
     this.queries = this.roles[0].projected;
@@ -156,16 +156,6 @@ class TrainableWeights extends TableDrawing {
   /** @param {number} r @param {number} c */
   #pair(r, c) {
     return looks(this.data.words[r], this.data.words[c]);
-  }
-
-  #xTable() {
-    return this.arithmetic.table({
-      name: "The words x",
-      digits: 2,
-      axes: "words × 3, as on rung 5",
-      edit: changeNumbers(this.lesson, () => this.data),
-      explain: (r, c) => [paragraph(`Number ${c} of `, named(this.data.words[r]), `: ${this.data.origin}.`)],
-    });
   }
 
   /** @param {string} role */

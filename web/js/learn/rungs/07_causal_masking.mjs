@@ -2,14 +2,13 @@
 
 import { make } from "../../lib/dom.mjs";
 import { counted, fixed, number, significant } from "../../lib/numbers.mjs";
-import { named } from "../../widgets/arithmetic.mjs";
 import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { content } from "../content/07_causal_masking.mjs";
 import { TableDrawing } from "../widgets/drawing.mjs";
 import { choice, slider, paragraph } from "../widgets/elements.mjs";
 import { looksMost } from "../widgets/steps.mjs";
-import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
+import { vectorsBar, wordsTable } from "../widgets/vectors_bar.mjs";
 import { contextOf, lectureHead, makeTables } from "./07_mask_tables.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
@@ -59,7 +58,7 @@ class CausalMasking extends TableDrawing {
     super(lesson);
     this.stamp = new Stamp("minus infinity before softmax, mask after softmax and renormalise");
     this.vectors = vectorsBar(lesson);
-    this.x = this.#xTable();
+    this.x = wordsTable(this, "words × 3");
     this.tables = makeTables(this.arithmetic, () => this.data);
     this.tables.masked.table.addEventListener("click", (event) => {
       const place = this.tables.masked.cellOf(event.target);
@@ -97,16 +96,6 @@ class CausalMasking extends TableDrawing {
     this.sums = make("p", { class: "hl-count", role: "status" });
     this.formula = this.#makeFormula();
     this.parts = this.#makeParts();
-  }
-
-  #xTable() {
-    return this.arithmetic.table({
-      name: "The words x",
-      digits: 2,
-      axes: "words × 3",
-      edit: changeNumbers(this.lesson, () => this.data),
-      explain: (r, c) => [paragraph(`Number ${c} of `, named(this.data.words[r]), `: ${this.data.origin}.`)],
-    });
   }
 
   #makeDropout() {

@@ -19,7 +19,7 @@ import { code, heading, paragraph, rowOf, choice, controls, remarks } from "../w
 import { looksMost } from "../widgets/steps.mjs";
 import { dotTolerance } from "../widgets/exercises.mjs";
 import { TwoHeads } from "../widgets/two_heads.mjs";
-import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
+import { vectorsBar, wordsTable } from "../widgets/vectors_bar.mjs";
 import { batchedProduct, FOUR, HEADS, headTimes, shapesOfHeads } from "./08_head_shapes.mjs";
 import { weightOfHead } from "./06_trainable_weights.mjs";
 import { twoJobs } from "./06_08_watch_learning.mjs";
@@ -75,7 +75,7 @@ class ManyHeads extends TableDrawing {
       lesson,
       "This choice changes only the words: the matrices of the heads stay as they are.",
     );
-    this.x = this.#xTable();
+    this.x = wordsTable(this, "words × 3");
     this.weights = this.#makeWeights();
     this.values = this.#valuesTable();
     this.randoms = this.#makeRandoms();
@@ -96,16 +96,6 @@ class ManyHeads extends TableDrawing {
     this.firstToLast = [sub("Z", "0"), ";", "…", ";", sub("Z", row("n_head", "−", "1"))];
     this.formula = formula(["Z", "=", row("[", ...this.firstToLast, "]"), sub("W", "out"), "+", sub("b", "out")]);
     this.parts = this.#makeParts();
-  }
-
-  #xTable() {
-    return this.arithmetic.table({
-      name: "The words x",
-      digits: 2,
-      axes: "words × 3",
-      edit: changeNumbers(this.lesson, () => this.data),
-      explain: (r, c) => [paragraph(`Number ${c} of `, named(this.data.words[r]), `: ${this.data.origin}.`)],
-    });
   }
 
   /** @param {number} r @param {number} c */

@@ -18,7 +18,7 @@ import { content } from "../content/09_rest_of_a_block.mjs";
 import { TableDrawing } from "../widgets/drawing.mjs";
 import { bars, chart } from "../widgets/chart.mjs";
 import { slider, paragraph } from "../widgets/elements.mjs";
-import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
+import { vectorsBar, wordsTable } from "../widgets/vectors_bar.mjs";
 
 /** @import { Lesson, Rung } from "../rung.js" */
 /** @import { Stop } from "../widgets/steps.mjs" */
@@ -78,7 +78,7 @@ class RestOfABlock extends TableDrawing {
       value: lesson.options.scale,
       change: (value) => lesson.set({ scale: value }),
     });
-    this.x = this.#xTable();
+    this.x = wordsTable(this, "words × 3");
     this.scaled = this.#scaledTable();
     this.normed = this.#normTable("Layer norm", "normed", {
       read: "scaled",
@@ -116,16 +116,6 @@ class RestOfABlock extends TableDrawing {
   /** @param {number} r @param {string} [words] */
   #of(r, words = "") {
     return [named(this.data.words[r]), words];
-  }
-
-  #xTable() {
-    return this.arithmetic.table({
-      name: "The words x",
-      digits: 2,
-      axes: "words × 3",
-      edit: changeNumbers(this.lesson, () => this.data),
-      explain: (r, c) => [paragraph(`Number ${c} of `, ...this.#of(r), `: ${this.data.origin}.`)],
-    });
   }
 
   #scaledTable() {

@@ -2,9 +2,11 @@
 
 import { make } from "../../lib/dom.mjs";
 import { counted } from "../../lib/numbers.mjs";
-import { choice } from "./elements.mjs";
+import { choice, paragraph } from "./elements.mjs";
+import { named } from "../../widgets/arithmetic.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
+/** @import { Arithmetic } from "../../widgets/arithmetic.mjs" */
 /** @import { Lesson } from "../rung.js" */
 
 const EXPLAINED = 5; // the rung that tells how embeddings become three numbers: the first with their dot products
@@ -60,3 +62,18 @@ export const changeNumbers =
     x[r][c] = value;
     lesson.share({ x });
   };
+
+/**
+ * The table of the words' numbers, which the visitor can change.
+ * @param {{ arithmetic: Arithmetic, lesson: Lesson, data: { words: string[], x: number[][], origin: string } }} drawing
+ * @param {string} axes
+ * @param {(r: number, c: number, value: number) => void} [edit]
+ */
+export const wordsTable = (drawing, axes, edit = changeNumbers(drawing.lesson, () => drawing.data)) =>
+  drawing.arithmetic.table({
+    name: "The words x",
+    digits: 2,
+    axes,
+    edit,
+    explain: (r, c) => [paragraph(`Number ${c} of `, named(drawing.data.words[r]), `: ${drawing.data.origin}.`)],
+  });

@@ -110,7 +110,6 @@ export class AskPanel {
     const question = QUESTIONS.find(({ key }) => key === ask) ?? null;
     const wasHidden = this.element.hidden;
     this.element.hidden = ask === "";
-    this.element.parentElement?.classList.toggle("hs-asking", ask !== "" && details);
     const isOther = question !== this.#question;
     if (isOther) this.open(question);
     this.list.show(ask !== "" && !question);

@@ -31,24 +31,30 @@ function ruleOf(pointer) {
   };
 }
 
+/** What a model wrote begins after the prompt. @param {string} side @param {Rule} rule */
+const wordsOf = (side, { rule, how }) =>
+  `the words of ${side}${rule === "given" ? "" : " after its prompt"} were ${how}`;
+
 /**
  * Whether chance has a part in the fork, in words.
  * @param {Readonly<Pointer>} a
  * @param {Readonly<Pointer>} b
+ * @param {boolean} [isSame] whether both are the same text
  * @returns {[start: string, rest: string]}
  */
-export function chanceWords(a, b) {
+export function chanceWords(a, b, isSame = false) {
+  if (isSame) return ["Not by chance:", "both read the same words."];
   const [left, right] = [ruleOf(a), ruleOf(b)];
   const drawn = [left, right].filter(({ rule }) => rule === "drawn").length;
   const start = ["Not by chance:", "Partly by chance:", "By chance:"][drawn];
   const rest =
     left.how !== right.how
-      ? `the words of A were ${left.how}; those of B were ${right.how}.`
+      ? `${wordsOf("A", left)}; ${wordsOf("B", right)}.`
       : left.rule === "given"
         ? "both texts were given; no word was drawn."
         : left.rule === "likeliest"
           ? "at every step both took their likeliest word. Written again, the same words come out."
-          : `on both sides the words were ${left.how}, with the same random numbers.`;
+          : `on both sides the words after the prompt were ${left.how}, with the same random numbers.`;
   if (!b.branch) return [start, rest];
   return [start, `B begins with a word that you chose: ${spoken(b.branch.token)}. After that, ${rest}`];
 }
@@ -117,8 +123,9 @@ export class Fork {
     const before = ending(textOf(shared.slice(0, -1)), MOST_SHARED);
     this.shared.replaceChildren(before, make("b", {}, last ? shownText(last) : ""));
     SIDES.forEach((side, at) => this.#drawBranch(side, starts[at], chosen[at]));
-    this.both.hidden = this.lines.toggleAttribute("hidden", divergence === null && a.length === b.length);
-    const [start, rest] = chanceWords(a.pointer, b.pointer);
+    const isSame = divergence === null && a.length === b.length;
+    this.both.hidden = this.lines.toggleAttribute("hidden", isSame);
+    const [start, rest] = chanceWords(a.pointer, b.pointer, isSame);
     this.chance.replaceChildren(make("b", {}, start), ` ${rest}`);
     this.#connect();
   }
