@@ -22,7 +22,7 @@ MAX_BYTES = {".png": 400_000, ".webp": 1_500_000}
 def open_page(browser: Any, url: str, theme: str, motion: str = "reduce", **viewport: int) -> Any:
     page = browser.new_page(viewport=viewport, reduced_motion=motion)
     page.goto(f"{url}?__theme={theme}")
-    page.wait_for_selector(".hs-matters[data-kind=copies]")  # the roles of the heads are known
+    page.wait_for_selector(".hs-named[data-kind=copies]")  # the roles of the heads are known
     page.mouse.move(2, 2)
     settle(page)
     return page
