@@ -350,7 +350,7 @@ def test_the_next_word_goes_on_with_the_sentence(browser: Any, stories: Server) 
     expect(answer.locator("tr.hs-why-total b")).to_have_text(re.compile(r"^\d+\.\d$"))
 
 
-def test_the_instrument_has_a_way_back_to_the_sentence(browser: Any, stories: Server) -> None:
+def test_the_instrument_has_a_way_back_to_the_sentence_with_what_is_asked(browser: Any, stories: Server) -> None:
     page = opened(browser, stories)
     page.get_by_role("button", name="More questions").click()
     page.get_by_role("button", name="More", exact=True).click()
@@ -360,7 +360,7 @@ def test_the_instrument_has_a_way_back_to_the_sentence(browser: Any, stories: Se
     expect(line).to_have_text(re.compile('"Look at my kite$'))
     page.get_by_role("button", name="Back to the sentence").click()
     expect(page.locator(".hs-sentence-text")).to_be_visible()
-    expect(page.locator(".hs-ask")).to_be_hidden()
+    expect(page.locator(".hs-stage .hs-ask")).to_be_visible()
 
 
 def test_a_file_keeps_what_the_heads_add(browser: Any, stories: Server, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ const SHOWN = 40; // tokens: no screen is wide enough for more in one line
 export function wayBack(store) {
   const { view } = store;
   const back = () => {
-    view.closeAsk();
     leaveDetails(view);
     scrollTo({ top: 0 });
   };
