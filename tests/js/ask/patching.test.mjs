@@ -84,8 +84,12 @@ test("where two texts differ, and what that says about the heads", () => {
   );
   assert.equal(lastTokenWarning(one, other, 0, "restores"), "");
   assert.match(lastTokenWarning(one, both, 0.57, "restores"), /^The last token differs too: .* alone restores 57%/);
-  assert.match(verdict("“a”", { name: "L3 H2", value: 0.14 }, "restores"), /^No single head .* 14% .* less than 20%/);
-  assert.match(verdict("“a”", { name: "L1 H2", value: 0.9 }, "restores"), /^L1 H2 carries “a” most: .* 90%/);
+  /** @type {[string, string]} */
+  const words = ["“a”", "“b”"];
+  const weak = verdict(words, { name: "head 2 of layer 3", value: 0.14 }, "restores");
+  assert.match(weak, /^No single head carries “a” rather than “b”: .* 14% .* less than 20%/);
+  const strong = verdict(words, { name: "head 2 of layer 1", value: 0.9 }, "restores");
+  assert.match(strong, /^Head 2 of layer 1 carries “a” rather than “b” most: .* 90%/);
   const [answer, wrong] = ["“a”", "“b”"];
   assert.match(nothingToCarry({ clean: 2.88, corrupted: 2.94 }, answer, wrong), /2\.8800 in this text and 2\.9400 in /);
   assert.equal(nothingToCarry({ clean: 2.88, corrupted: -0.5 }, answer, wrong), "");

@@ -288,7 +288,7 @@ class Page {
       if (second) this.texts.compareWith(second);
       else this.texts.showAlone("a"); // two texts may still be compared
       if (pointer.state === "linked") restoreLinkedView(this.store, search, second ? this.texts.pair : null);
-      else if (pointer.state === "opening") showOpening(this.store);
+      else if (pointer.state === "opening") showOpening(this.store, search);
     } finally {
       this.texts.address.isOpening = false;
     }

@@ -118,7 +118,11 @@ export class AskPanel {
     if (question && this.#built) {
       Object.assign(this.#choices, question.defaults, readChoices(askWith, question.defaults));
       this.update(this.#built);
-    } else this.hideAnswer();
+    } else {
+      this.hideAnswer();
+      const isUnknown = !["", "list"].includes(view.options.ask) && !isElsewhere;
+      this.conclude(isUnknown ? `There is no question “${view.options.ask}”. These are all questions:` : "");
+    }
     if (!this.element.hidden && (wasHidden || isOther)) this.reveal(details);
   }
 

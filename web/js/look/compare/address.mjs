@@ -108,8 +108,15 @@ export function restoreLinkedView(store, search, pair = null) {
   store.selection.restore(locked, step);
 }
 
-/** Show an opening at its intended head and step. @param {ShownText} store */
-export function showOpening(store) {
+/**
+ * Show an opening at its intended head and step, or as an address describes it that names a view without a text.
+ * @param {ShownText} store
+ * @param {string} [search] the query of the page's address
+ */
+export function showOpening(store, search = "") {
   if (store.pointer.head) store.view.choose(store.pointer.head);
-  store.selection.restore([], null);
+  const query = new URLSearchParams(search);
+  const isView = query.has("ask") && !["sha256", "ids", "prompt"].some((word) => query.has(word));
+  if (isView) restoreLinkedView(store, search);
+  else store.selection.restore([], null);
 }

@@ -229,7 +229,7 @@ class Patching {
     const residuals = answer.residual.map((row) => row.map((place) => this.effect(place)));
     this.conclusion =
       nothingToCarry(answer, right, other) ||
-      verdict(right, { name: spokenHead(first.picture), value: first.value }, words.does);
+      verdict([right, other], { name: spokenHead(first.picture), value: first.value }, words.does);
     const warning = lastTokenWarning(
       answer.tokens,
       answer.corrupted_tokens,
@@ -313,11 +313,12 @@ export function nothingToCarry({ clean, corrupted }, right, other) {
 
 /**
  * The conclusion from the head with the largest share.
- * @param {string} answer in quotation marks
+ * @param {[string, string]} words the answer and the wrong one, in quotation marks
  * @param {{ name: string, value: number }} best
  * @param {string} does "restores" or "takes away"
  */
-export function verdict(answer, { name, value }, does) {
+export function verdict([right, other], { name, value }, does) {
+  const answer = `${right} rather than ${other}`;
   const share = `${percent(value)} of the difference between the two texts`;
   const least = percent(MIN_CARRIED_SHARE);
   return value < MIN_CARRIED_SHARE
