@@ -163,7 +163,7 @@ test("surprise is in bits, and unknown without a log-probability", () => {
 });
 
 test("what a size costs is said in words", () => {
-  assert.equal(cost({ n_parameters: 348_096, seconds: 60 }), "0.35 M weights, about a minute");
+  assert.equal(cost({ n_parameters: 348_096, seconds: 60 }), "0.35 million weights, about a minute");
   assert.deepEqual([20, 54, 60, 180, 3600].map(duration), [
     "20 seconds",
     "54 seconds",

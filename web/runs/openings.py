@@ -30,7 +30,7 @@ from .store import Runs
 
 OPENS_ON = "stories-bpe"  # the model that the page opens on if it is served; otherwise it opens on the first one
 OPENING_TOKENS = 120  # in an opening text, which is written once for each model when the server starts
-MIN_OPENING_TOKENS = 60  # the minimum for an opening, unless its checkpoint declares one
+MIN_OPENING_TOKENS = 60  # in an opening, unless its checkpoint declares one or its context is short
 MAX_OPENING_BYTES = 10_000  # of a declared opening
 MAX_LABEL = 24  # characters
 OPENING_SEED = 1
@@ -163,13 +163,14 @@ def write_declared(loaded: LoadedModel, declared: DeclaredOpening | None) -> Ope
 
 def write_opening(loaded: LoadedModel) -> Opening:
     prompt, ids = opening_prompt(loaded)
-    n_new = min(OPENING_TOKENS, loaded.config.context_length - len(ids))
+    half = loaded.config.context_length // 2  # the other half is left to continue the text
+    n_new = min(OPENING_TOKENS, half - len(ids))
     sampling = SamplingSettings(temperature=OPENING_TEMPERATURE)
     request = loaded.request(ids, max(n_new, 1), sampling=sampling, seed=OPENING_SEED)
     steps = generate(loaded.gpt, loaded.begin(request)) if n_new > 0 else ()
     text = ids + [step.token_id for step in steps if step.token_id not in loaded.end_token_ids]
     trace = loaded.trace_with(loaded.gpt, text)
-    end = cut_at_open_choice(trace.logits, first=len(ids) + MIN_OPENING_TOKENS)
+    end = cut_at_open_choice(trace.logits, first=len(ids) + min(MIN_OPENING_TOKENS, max(n_new, 0) // 2))
     attention = trace.attention[:, :, :end, :end]
     suggested = fitting_heads(attention, text[:end])
     return Opening(settings_of(request, prompt), text[:end], len(ids), head_to_open(attention, suggested), suggested)

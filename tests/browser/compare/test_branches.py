@@ -165,6 +165,8 @@ def test_two_texts_are_stacked_on_a_phone(browser: Any, server: Server) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(server.url)
     expect_drawn(page)
+    write(page, "ROMEO:")
+    expect(page.get_by_text("tokens written")).to_be_visible()
     branch_at(page, page, 30)
     left, right = side(page, "First text").bounding_box(), side(page, "Branch at token 30").bounding_box()
     assert left["x"] == right["x"] and right["y"] >= left["y"] + left["height"]

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from torch import Tensor
 
 from helpers.page import is_shown_as, open_head, text
-from helpers.server import Server
+from helpers.server import CONTEXT, Server
 
 ROW = 17  # CSS pixels of a token
 FAINT = 6  # steps of colour below which no line is drawn
@@ -26,6 +26,12 @@ WATCH = """() => {
   };
   draw.fillText = function (...a) { of(this).words?.push(a); fillText.apply(this, a); };
 }"""
+
+
+@pytest.fixture
+def page(write_once: Any) -> Any:
+    """The page with a text that fills the context."""
+    return write_once("ROMEO:", CONTEXT - len("ROMEO:"))
 
 
 @pytest.fixture

@@ -26,6 +26,11 @@ test("a matrix has two decimals, its words as rows, and the blanks of the conten
     ["c", "3.00", "−∞"],
   ]);
   assert.deepEqual([isBlank(1, 0), isBlank(1, 1), isBlank(2, 1)], [false, true, false]);
+  const mask = [
+    [1, 0],
+    [1, 1],
+  ];
+  assert.deepEqual(sheetOf({ table: "mask", text: "" }, { mask, words: ["a", "b"] }, "").rows[0], ["a", "1", "0"]);
   assert.throws(() => sheetOf({ table: "y", text: "" }, { words }, ""), /no table “y”/);
 });
 

@@ -64,7 +64,7 @@ def test_openings_end_where_something_was_open(services: Services) -> None:
         loaded = services.served.models[name]
         probabilities = loaded.trace(opening.ids).logits[-2].softmax(-1)
         real = int((probabilities >= MIN_REAL).sum())
-        whole = len(opening.ids) == loaded.config.context_length
+        whole = len(opening.ids) == loaded.config.context_length // 2  # the rest is left to continue it
         assert whole or (real in (3, 4) and float(probabilities.max()) <= MAX_CERTAINTY)
 
 

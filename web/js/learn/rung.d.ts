@@ -177,6 +177,8 @@ export interface Content {
   after?: Entry[];
   teacher: ForTeachers;
   worksheet: SheetTable[];
+  /** The keys of a calculator that the worksheet needs. */
+  calculator?: string;
   exercises: Exercise[];
 }
 

@@ -183,7 +183,8 @@ export class ScoresPanel {
       legend([...ROLE_ENTRIES.map(([, role]) => role), UNIFORM_ENTRY]),
       this.best,
     );
-    this.element.append(make("p", { class: "hs-hint" }, aboutRoles(CLEAR_ROLE)));
+    const about = make("p", { class: "hs-hint" }, aboutRoles(CLEAR_ROLE));
+    this.element.append(make("details", {}, make("summary", {}, "How a role is measured"), about));
     new ResizeObserver(() => this.#draw()).observe(this.chart.element);
   }
 
@@ -223,8 +224,8 @@ export class ScoresPanel {
     this.chart.draw(lines, levels, range);
     const rows = ROLE_ENTRIES.map(([role, { name, help }]) => {
       const { picture, value: score } = strongestHead(heads[role]);
-      const best = `${headName(picture)} comes closest with ${score.toFixed(3)}`;
-      const words = isClearRole(score, uniform) ? `${headName(picture)}, ${score.toFixed(3)}` : `none yet; ${best}`;
+      const best = `${headName(picture)} comes closest with ${score.toFixed(2)}`;
+      const words = isClearRole(score, uniform) ? `${headName(picture)}, ${score.toFixed(2)}` : `none yet; ${best}`;
       return make("li", {}, make("b", {}, name), ` (${help}): ${words}`);
     });
     this.best.replaceChildren(...rows);

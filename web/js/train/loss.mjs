@@ -10,9 +10,9 @@ import { fillTable, makeCell, makeTable } from "../widgets/table.mjs";
 
 /** @import { LossEvent, StartEvent, TrainEvent } from "./types.js" */
 
-const HELD_OUT = { name: "held-out text", css: "ht-held-out" };
+const HELD_OUT = { name: "held-out text, which it never reads", css: "ht-held-out" };
 const MIN_RISE = 0.05; // nats above its lowest value from which the held-out loss is said to rise
-const TRAINING = { name: "training text", css: "ht-training" };
+const TRAINING = { name: "text it learns from", css: "ht-training" };
 const EARLIER = { name: "held-out text, the run before", css: "ht-earlier" };
 const KEPT_AS = "headscope-earlier-training"; // in the browser's storage, so that a reload keeps it
 
@@ -145,8 +145,10 @@ export class LossPanel {
       { name: `letter pairs ${chance(pairs)}`, css: "ht-bigram", value: Math.exp(-pairs) },
     ];
     const last = Math.max(seconds, ...[this.#losses, earlier].map((losses) => losses.at(-1)?.seconds ?? 0));
+    const highest = Math.max(...lines.flatMap(({ points }) => points.map(([, value]) => value)));
+    const high = highest < 0.45 ? 0.5 : 1;
     /** @type {import("./time_chart.mjs").Range} */
-    const range = { last, low: 0, high: 1, say: ({ value }) => `${Math.round(100 * value)}%` };
+    const range = { last, low: 0, high, say: ({ value }) => `${Math.round(100 * value)}%` };
     const lowest = this.#risenFrom;
     const spots = lowest
       ? [{ name: "highest, kept", css: "ht-held-out", at: pointsOf([lowest], "validation_loss")[0] }]
@@ -170,6 +172,15 @@ export class LossPanel {
     if (lowest) this.rise.textContent = aboutRise(lowest, this.#losses[this.#losses.length - 1]);
   }
 
+  /** Show the losses at a step, without a mark at the newest. @param {number} step */
+  showStep(step) {
+    const row = this.#losses.reduce(
+      (best, other) => (Math.abs(other.step - step) < Math.abs(best.step - step) ? other : best),
+      this.#losses[0],
+    );
+    this.#point(row && row !== this.#losses.at(-1) ? row.seconds : null);
+  }
+
   /** Show the losses at a time, or the newest ones. @param {number | null} seconds */
   #point(seconds) {
     this.chart.markAt(null);
@@ -177,11 +188,10 @@ export class LossPanel {
     if (!row) return;
     if (seconds !== null) this.chart.markAt(row.seconds);
     const training = row.train_loss === null ? "" : ` · training ${chance(row.train_loss)}`;
-    const before = this.#other && nearest(this.#other.losses, row.seconds).validation_loss;
-    this.now.replaceChildren(
-      make("b", {}, chance(row.validation_loss)),
-      ` held out${training} · step ${thousands(row.step)}${before ? ` · the run before ${chance(before)}` : ""}`,
-    );
+    const other = this.#other && nearest(this.#other.losses, row.seconds).validation_loss;
+    const before = other ? ` · the run before ${chance(other)}` : "";
+    const rest = ` on held-out text${training} · step ${thousands(row.step)}${before}`;
+    this.now.replaceChildren(make("b", {}, chance(row.validation_loss)), rest);
   }
 
   #fillTable() {

@@ -4,6 +4,7 @@ import { loadStyle, make } from "../lib/dom.mjs";
 import { HttpError, readEvents, request } from "../lib/http.mjs";
 import { wait } from "../lib/latest.mjs";
 import { announce, modelsChanged } from "../lib/page_events.mjs";
+import { durations } from "./words.mjs";
 import { Setup } from "./setup.mjs";
 import { Watch } from "./watch.mjs";
 
@@ -63,6 +64,7 @@ class TrainPage {
       /** @type {TrainState} */
       const state = await (await request("train/state")).json();
       this.setup.show(state);
+      this.watch.each = durations(state.sizes);
       this.#isKept = state.mine !== null;
       this.#showTraining(this.#isKept);
       if (state.mine) void this.follow();

@@ -1,6 +1,7 @@
 // The model's samples, and before them the text that another model writes for it to learn from.
 
 import { make } from "../lib/dom.mjs";
+import { thousands } from "../lib/numbers.mjs";
 import { StepSlider } from "./step_slider.mjs";
 
 /** @import { TrainEvent } from "./types.js" */
@@ -11,20 +12,25 @@ export class SamplePanel {
   constructor() {
     this.title = make("h2", {}, "What it writes");
     this.text = make("p", { class: "ht-text" });
-    this.before = make("p", { class: "ht-before", hidden: true });
+    this.noise = make("p", { class: "ht-text" });
+    this.before = make("div", { hidden: true }, make("h3", {}, "Before it learned"), this.noise);
+    this.after = make("h3", { hidden: true });
     /** @type {StepSlider<{ step: number, text: string }>} */
-    this.slider = new StepSlider("Which sample", ({ text }) => (this.text.textContent = text));
+    this.slider = new StepSlider("Which sample", ({ text, step }) => {
+      this.text.textContent = text;
+      this.after.textContent = step ? `After step ${thousands(step)}` : "Before the first step";
+    });
     const top = make("div", { class: "hs-top" }, this.title, this.slider.words);
     this.element = make("section", { class: "hs-panel ht-sample", "aria-label": "What it writes" }, top);
-    this.element.append(this.before, this.text);
-    this.element.append(this.slider.range);
+    const now = make("div", {}, this.after, this.text);
+    this.element.append(make("div", { class: "ht-before-after" }, this.before, now), this.slider.range);
   }
 
   reset() {
     this.slider.clear();
     this.text.textContent = "";
     this.title.textContent = "What it writes";
-    this.before.hidden = true;
+    this.before.hidden = this.after.hidden = true;
     this.#first = "";
   }
 
@@ -39,8 +45,8 @@ export class SamplePanel {
       this.slider.add({ step: event.kind === "end" ? event.kept : event.step, text: event.text });
     }
     if (event.kind === "end") {
-      this.before.replaceChildren(make("b", {}, "Before it learned: "), this.#first);
-      this.before.hidden = false;
+      this.noise.textContent = this.#first;
+      this.before.hidden = this.after.hidden = false;
     }
   }
 }

@@ -9,6 +9,8 @@ export class StepSlider {
   /** @type {Item[]} */
   #items = [];
   #at = -1; // the one that is shown; -1 for the newest
+  /** @type {(step: number) => void} called when the visitor goes to another step */
+  moved = () => {};
 
   /** @param {string} label @param {(item: Item) => void} show */
   constructor(label, show) {
@@ -19,6 +21,7 @@ export class StepSlider {
       const at = Number(this.range.value);
       this.#at = at === this.#items.length - 1 ? -1 : at;
       this.draw();
+      this.moved(this.#items[at].step);
     });
   }
 
@@ -30,6 +33,14 @@ export class StepSlider {
   /** @param {Item} item */
   add(item) {
     this.#items.push(item);
+    this.draw();
+  }
+
+  /** Show what came nearest to a step. @param {number} step */
+  seek(step) {
+    const distances = this.#items.map((item) => Math.abs(item.step - step));
+    const at = distances.lastIndexOf(Math.min(...distances));
+    this.#at = at === this.#items.length - 1 ? -1 : at;
     this.draw();
   }
 

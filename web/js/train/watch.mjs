@@ -7,7 +7,7 @@ import { HeadsPanel, ScoresPanel } from "./heads.mjs";
 import { Lending } from "./lend.mjs";
 import { LossPanel } from "./loss.mjs";
 import { SamplePanel } from "./samples.mjs";
-import { aboutResult, clock, weights } from "./words.mjs";
+import { aboutResult, clock, timeLeft, weights } from "./words.mjs";
 import { copying } from "../widgets/copy.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 
@@ -34,6 +34,7 @@ export class Watch {
   /** @type {StateEvent} */
   #state = { kind: "state", state: "starting", name: "" };
   #seconds = 0; // of the whole training
+  each = ""; // how long a training takes, for those who wait
   #isStopping = false;
   #isAsking = false; // whether the visitor is being asked to confirm the deletion of a finished model
 
@@ -48,7 +49,7 @@ export class Watch {
     this.title = make("h2", {});
     this.detail = make("p", { class: "hs-status", role: "status" });
     this.bar = make("progress", { max: 1, value: 0, "aria-label": "Progress of the training" });
-    this.says = make("p", {});
+    this.says = make("p", { class: "ht-result" });
     this.stop = smallButton("Stop and keep it");
     this.stop.title = "End the training now; what it has learned so far is kept";
     this.stop.addEventListener("click", () => {
@@ -82,10 +83,22 @@ export class Watch {
     this.sample = new SamplePanel();
     this.heads = new HeadsPanel();
     this.scores = new ScoresPanel();
+    this.#goBackTogether();
     const left = make("div", {}, this.sample.element, this.loss.element);
     const right = make("div", {}, this.heads.element, this.scores.element);
     this.panels = make("div", { class: "ht-panels" }, left, right);
     this.element = make("div", { class: "ht-watch", hidden: true }, this.head, this.panels);
+  }
+
+  /** The sample, the heads and the chart show the same step. */
+  #goBackTogether() {
+    const sliders = [this.sample.slider, this.heads.slider];
+    for (const slider of sliders) {
+      slider.moved = (step) => {
+        for (const other of sliders) if (other !== slider) other.seek(step);
+        this.loss.showStep(step);
+      };
+    }
   }
 
   get hasEnded() {
@@ -120,7 +133,7 @@ export class Watch {
         this.#seconds = event.seconds;
         this.says.textContent =
           `${weights(event.n_parameters)}, random at first, learn from ${thousands(event.train_tokens)} characters ` +
-          `(${event.vocab_size} different ones). ${thousands(event.validation_tokens)} more are held out.`;
+          `(${event.vocab_size} different ones). ${thousands(event.validation_tokens)} more are held out for a test.`;
         break;
       case "loan":
         this.lending.show(event.loan);
@@ -131,9 +144,7 @@ export class Watch {
         break;
       case "step":
         this.bar.value = Math.min(1, event.seconds / this.#seconds);
-        this.detail.textContent =
-          `step ${thousands(event.step)} · ${clock(event.seconds)} of ${clock(this.#seconds)} · ` +
-          `${(event.step / event.seconds).toFixed(0)} steps a second`;
+        this.detail.textContent = `step ${thousands(event.step)} · ${timeLeft(this.#seconds - event.seconds)}`;
         break;
       case "end":
         this.bar.value = 1;
@@ -167,7 +178,8 @@ export class Watch {
     this.element.dataset.state = state;
     if (state === "waiting") {
       this.detail.textContent = `You are number ${place} in the queue.`;
-      this.says.textContent = "Other visitors are training. Yours starts when its turn comes: keep this page open.";
+      const turn = "Yours starts when its turn comes: keep this page open.";
+      this.says.textContent = `Other visitors are training${this.each}. ${turn}`;
     }
     if (state === "starting") this.detail.textContent = "in a separate process, with the lowest priority";
     if (state === "failed") {

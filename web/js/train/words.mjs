@@ -1,6 +1,6 @@
 // How the Train tab writes numbers.
 
-import { thousands } from "../lib/numbers.mjs";
+import { counted, thousands } from "../lib/numbers.mjs";
 
 /** @import { EndEvent, LossEvent, Size } from "./types.js" */
 
@@ -8,7 +8,7 @@ import { thousands } from "../lib/numbers.mjs";
 export const megabytes = (bytes) => (bytes < 1e5 ? `${thousands(bytes)} bytes` : `${(bytes / 1e6).toFixed(1)} MB`);
 
 /** @param {number} n */
-export const weights = (n) => `${(n / 1e6).toFixed(2)} M weights`;
+export const weights = (n) => `${(n / 1e6).toFixed(2)} million weights`;
 
 /** A duration in everyday words. @param {number} seconds */
 export function duration(seconds) {
@@ -16,6 +16,19 @@ export function duration(seconds) {
   const minutes = Math.round(seconds / 60);
   if (minutes === 60) return "an hour";
   return minutes === 1 ? "a minute" : `${minutes} minutes`;
+}
+
+/** How long a training goes on. @param {number} seconds */
+export function timeLeft(seconds) {
+  if (seconds < 1) return "nearly done";
+  return seconds < 59.5 ? `${counted(Math.round(seconds), "second")} left` : `${clock(seconds)} minutes left`;
+}
+
+/** How long trainings of these sizes learn, for those who wait for them. @param {Pick<Size, "seconds">[]} sizes */
+export function durations(sizes) {
+  const words = [...new Set(sizes.map(({ seconds }) => duration(seconds)))];
+  if (!words.length) return "";
+  return words.length === 1 ? `, for about ${words[0]} each` : `, for ${words[0]} to ${words[words.length - 1]} each`;
 }
 
 /** What a size costs. @param {Pick<Size, "n_parameters" | "seconds">} size */

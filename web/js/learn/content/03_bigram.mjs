@@ -88,6 +88,7 @@ export const content = {
       text: "Count pairs of characters in the sentence: how often does each character have a follower, which comes most often, and how likely is it? The first row is done.",
     },
   ],
+  calculator: "the key ln",
   exercises: [
     {
       kind: "number",

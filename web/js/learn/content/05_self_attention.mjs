@@ -140,6 +140,7 @@ export const content = {
       blank: [1],
     },
   ],
+  calculator: "the key eˣ",
   exercises: [
     {
       kind: "choice",

@@ -135,6 +135,7 @@ export const content = {
     },
     { table: "context", text: "The values times the weights, added up. Compute the blank row.", blank: [1] },
   ],
+  calculator: "the keys eˣ and √",
   exercises: [
     {
       kind: "many",

@@ -131,6 +131,7 @@ export const content = {
       blank: [1],
     },
   ],
+  calculator: "the keys eˣ and √",
   exercises: [
     {
       kind: "choice",

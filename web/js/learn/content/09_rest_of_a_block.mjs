@@ -106,6 +106,7 @@ export const content = {
     { table: "attended", text: "What attention adds." },
     { table: "resid_mid", text: "The stream after it. Compute the blank rows.", blank: [1, 2] },
   ],
+  calculator: "the key √",
   exercises: [
     {
       kind: "number",

@@ -107,6 +107,7 @@ export const content = {
       text: "The chance of a token is e to its score, divided by a sum that is the same for all. So two chances differ by the factor e to the difference of their scores. Compute the blank ones from the first.",
     },
   ],
+  calculator: "the keys eˣ and ln",
   exercises: [
     {
       kind: "order",

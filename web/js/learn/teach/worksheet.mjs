@@ -13,7 +13,7 @@ import { sheetOf } from "./worksheet_tables.mjs";
  * @param {Content} content
  * @param {{ rung: number, sentence: string, data: any, back: () => void }} lesson
  */
-export function worksheet({ name, worksheet: tables, exercises: all }, { rung, sentence, data, back }) {
+export function worksheet({ name, worksheet: tables, calculator, exercises: all }, { rung, sentence, data, back }) {
   const sheets = tables.map((table) => ({ text: table.text, sheet: sheetOf(table, data, sentence) }));
   const exercises = all.filter(({ onScreen }) => !onScreen);
   const title = `${rung}. ${name}`;
@@ -46,6 +46,7 @@ export function worksheet({ name, worksheet: tables, exercises: all }, { rung, s
       make("p", { class: "hl-name-line" }, "Name:", make("i"), "Date:", make("i")),
       make("h2", { tabindex: -1 }, title),
       paragraph("Sentence: ", make("b", {}, sentence)),
+      ...(calculator ? [paragraph(`You need a calculator with ${calculator}.`)] : []),
       make("div", { class: "hl-sheet-tables" }, ...drawn(false)),
       make("ol", { class: "hl-tasks" }, ...tasks),
     ),

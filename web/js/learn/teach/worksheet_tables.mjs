@@ -94,10 +94,13 @@ export function sheetOf({ table, blank = [], rows: named }, data, sentence) {
   if (!Array.isArray(matrix[0])) throw new Error(`the rung has no table “${table}”`);
   /** @type {string[]} */
   const words = data.words;
+  // A mask has no decimals.
+  const isMask = matrix.every((row) => row.every((value) => value === 0 || value === 1));
+  const say = isMask ? String : decimal;
   const titles = matrix[0].length === words.length ? words : matrix[0].map((_, i) => String(i));
   return {
     titles: ["", ...titles.map(visible)],
-    rows: matrix.map((row, i) => [named === "numbers" ? String(i) : visible(words[i]), ...row.map(decimal)]),
+    rows: matrix.map((row, i) => [named === "numbers" ? String(i) : visible(words[i]), ...row.map(say)]),
     isBlank: (row, column) => column > 0 && blank.includes(row),
   };
 }
