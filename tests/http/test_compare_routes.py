@@ -168,6 +168,14 @@ def test_link_to_two_texts_restores_both(server: Server) -> None:
     assert muted["second"]["tokens"] == len(ids) and muted["second"]["model"] == "tiny"
     elsewhere = second(b_model="other", b_sha256=other.sha256[:16], b_ids=encode_ids(ids[:7]), b_seed="9")["second"]
     assert (elsewhere["model"], elsewhere["tokens"], elsewhere["settings"]) == ("other", 7, {"seed": 9})
+    settings = {"temperature": 0.8, "top_k": 0, "top_p": 1, "min_p": 0, "seed": 1}
+    first = {"b_sha256": loaded.sha256[:16], "length": "20", **{word: str(value) for word, value in settings.items()}}
+    written = second(**first, b_seed="9", b_temperature="0.5", b_length="7")
+    assert written["settings"].items() >= (settings | {"max_new_tokens": 20}).items()
+    own = {"temperature": 0.5, "seed": 9, "max_new_tokens": 7}
+    assert written["second"]["settings"] == settings | own
+    refused = second(**first, b_seed="9", b_temperature="99")
+    assert refused["second"]["settings"] == {} and "settings" in refused["pointer"]["notices"][0]
     bad_masks = ("9-0", "0-9", "9", "0-1_", "0-1x7e9", "0-1x0.5", "9.0", "0.1_", "0.1x7e9")
     for broken in (*({"b_mask": mask} for mask in bad_masks), {"b_sha256": "0" * 16}, {"b_ids": ""}):
         found = second(**broken)

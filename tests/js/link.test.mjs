@@ -177,6 +177,9 @@ test("a link keeps the newest of many locked cells", () => {
 test("a second text is described by its differences from the first", () => {
   const second = { ...STATE, settings: {} };
   const first = words(STATE);
+  const own = { ...STATE.settings, temperature: 0.3, seed: 4 };
+  const written = words({ ...STATE, second: { ...second, settings: own } });
+  assert.deepEqual([written.b_temperature, written.b_seed, written.b_length], ["0.3", "4", undefined]);
   const added = (changes) => {
     const all = words({ ...STATE, second: { ...second, ...changes } });
     return Object.fromEntries(Object.entries(all).filter(([word]) => !Object.hasOwn(first, word)));

@@ -17,7 +17,7 @@ from model.errors import Busy, InvalidValue
 
 from ..runs.run import Run
 from ..services import Services
-from ..serving.inputs import SLIDERS, parse_request
+from ..serving.inputs import SLIDERS, parse_options
 from ..serving.served_models import NotServed, ServedModels
 from ..serving.snapshots import Snapshots
 from .chat import parse_linked_chat
@@ -78,7 +78,8 @@ async def follow_link(services: Services, query: Mapping[str, str], client: Hash
         return None
     run = await services.page_pool.run(client, recompute, services, link)
     prompt = link.loaded.tokenizer.decode(link.ids[: link.n_prompt])
-    settings, notices = parse_settings(services.served, link.loaded, prompt, query)
+    is_given = any(word in query for word in WORDS.values())
+    settings, notices = parse_settings(services.served, link, query, WORDS) if is_given else ({}, [])
     second, more = await services.page_pool.run(client, find_second, services, query, settings)
     settings = {"prompt": prompt} | settings
     chat, lost = find_chat(link, query)
@@ -99,7 +100,7 @@ def find_second(
     services: Services, query: Mapping[str, str], of_first: dict[str, object]
 ) -> tuple[dict[str, object] | None, list[str]]:
     """A pointer to the second text of a link, which its text is compared with, or a notice if that cannot be read. What
-    a model wrote beside the first text has its settings, ``of_first``, and a seed of its own.
+    a model wrote beside the first text has its settings, ``of_first``, except for those that the link gives.
     """
     words = {word: query[f"b_{word}"] for word in SECOND if f"b_{word}" in query}
     if not words:
@@ -111,10 +112,10 @@ def find_second(
         return None, [f"The second text of this link cannot be shown. {error}"]
     if link is None:
         return None, []
-    settings: dict[str, object] = {}
-    if re.fullmatch(r"\d{1,10}", query.get("b_seed", ""), re.ASCII):
-        settings = of_first | {"seed": int(query["b_seed"])}
-    return pointer(recompute(services, link), "linked", settings) | find_chat(link, query)[0], []
+    own = {name: f"b_{word}" for name, word in WORDS.items() if f"b_{word}" in query}
+    settings, notices = parse_settings(services.served, link, query, own) if own else ({}, [])
+    settings = of_first | settings if settings else {}
+    return pointer(recompute(services, link), "linked", settings) | find_chat(link, query)[0], notices
 
 
 def find_chat(link: Link, query: Mapping[str, str]) -> tuple[dict[str, object], list[str]]:
@@ -227,17 +228,15 @@ def decode_ids(text: str, most: int) -> list[int]:
 
 
 def parse_settings(
-    served: ServedModels, loaded: LoadedModel, prompt: str, query: Mapping[str, str]
+    served: ServedModels, link: Link, query: Mapping[str, str], words: Mapping[str, str]
 ) -> tuple[dict[str, object], list[str]]:
-    """The settings that a link's text was written with, or a notice if they cannot be used."""
-    if not any(word in query for word in WORDS.values()):
-        return {}, []
+    """The settings that a link's text was written with, each given by its word, or a notice if they cannot be used."""
     try:
-        values = {name: parse_number(query, word) for name, word in WORDS.items()}
-        parse_request(served, values | {"prompt": prompt, "model": loaded.name})
+        values = {name: parse_number(query, word) for name, word in words.items()}
+        parse_options(served.settings.limits, link.loaded, link.ids[: link.n_prompt], values)
         for name, slider in SLIDERS.items():
-            if not slider.least <= values[name] <= slider.most:
-                raise InvalidValue(WORDS[name], values[name], f"from {slider.least:g} to {slider.most:g}")
+            if name in values and not slider.least <= values[name] <= slider.most:
+                raise InvalidValue(words[name], values[name], f"from {slider.least:g} to {slider.most:g}")
     except InputError as error:
         return {}, [f"The settings of this link cannot be used. {error}"]
     return {**values}, []

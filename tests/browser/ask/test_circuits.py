@@ -119,7 +119,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     expect(mute).to_have_attribute("aria-pressed", "false")
     mute.click()
     expect(written.get_by_text("Click tiles: B is read again with these heads scaled.")).to_be_visible()
-    written.get_by_role("button", name="Close compare").click()
+    written.get_by_role("button", name="Back to the text").click()
     written.get_by_role("button", name="Write another").click()
     expect(mute).to_have_attribute("aria-pressed", "false")
 

@@ -100,14 +100,14 @@ def test_a_branch_of_a_kept_text(page: Any, server: Server) -> None:
     second = expected_text(loaded, first[:30] + token)
     expect(text(page, "B")).to_have_text(second)
     expect(write_button(page)).to_be_visible()
-    page.get_by_role("button", name="Keep right").click()
+    page.get_by_role("button", name="Keep B").click()
     expect(text(page)).to_have_text(second)
     expect_drawn(page)
     other = branch_at(page, page, 40, row=1)
     third = expected_text(loaded, second[:40] + other)
     expect(text(page, "B")).to_have_text(third)
     expect(text(page, "A")).to_have_text(second)
-    page.get_by_role("button", name="Close compare").click()
+    page.get_by_role("button", name="Back to the text").click()
     expect(text(page)).to_have_text(second)
     expect(text(page, "B")).to_have_count(0)
     check_number(page, loaded)
@@ -152,7 +152,7 @@ def test_a_closed_branch_is_written_no_further(page: Any, server: Server, slow: 
     # The clock follows the text being written, and the other text is at the same step.
     expect(page.locator(".hs-pair-step")).to_have_text(re.compile("A.*token 12.*B.*token 12"))
     (generation,) = server.running
-    page.get_by_role("button", name="Close compare").click()
+    page.get_by_role("button", name="Back to the text").click()
     assert generation.stopped.wait(timeout=10)
     slow.gate.release(2)
     expect(write_button(page)).to_be_visible()
@@ -170,7 +170,7 @@ def test_two_texts_are_stacked_on_a_phone(browser: Any, server: Server) -> None:
     branch_at(page, page, 30)
     left, right = side(page, "First text").bounding_box(), side(page, "Branch at token 30").bounding_box()
     assert left["x"] == right["x"] and right["y"] >= left["y"] + left["height"]
-    expect(page.get_by_role("button", name="Close compare")).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Back to the text")).to_be_in_viewport()
     expect(side(page, "Next token of both")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
@@ -205,5 +205,5 @@ def test_another_text_next_to_the_first(page: Any, server: Server) -> None:
     expect(difference.locator(".hs-board")).to_be_hidden()
     for letter in "AB":
         expect(page.get_by_role("region", name=re.compile(f"^Attention weights {letter},"))).to_be_visible()
-    page.get_by_role("button", name="Keep right").click()
+    page.get_by_role("button", name="Keep B").click()
     expect(text(page)).to_have_text(second)

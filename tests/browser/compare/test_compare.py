@@ -64,7 +64,7 @@ def test_a_muted_head(page: Any, server: Server) -> None:
     # A text shown alone says, too, that a head is removed.
     tiles.get_by_role("button", name=re.compile("^Mute L1 H3,")).click()
     expect(page.get_by_role("region", name="Without L1 H3", exact=True)).to_be_visible()
-    page.get_by_role("button", name="Keep right").click()
+    page.get_by_role("button", name="Keep B").click()
     tile = page.locator(".hs-grid").get_by_role("button", name="L1 H3,")
     expect(tile).to_have_class(re.compile("hs-muted"))
     tile.click()
@@ -162,7 +162,7 @@ def test_another_model_with_other_heads(page: Any, server: Server) -> None:
         assert (query, key) == (7, 2) and is_shown_as(float(attention[(*place, 7, 2)]), number)
     address = page.url
     assert parse_qs(urlsplit(address).query)["b_model"] == ["other"]
-    page.get_by_role("button", name="Keep right").click()
+    page.get_by_role("button", name="Keep B").click()
     expect(page.get_by_role("region", name="Attention weights, L0 H1")).to_be_visible()
     # The link restores both texts, and the head that each has open.
     page.goto(f"{server.url}/?{urlsplit(address).query}")

@@ -167,6 +167,31 @@ def test_pressed_buttons_can_be_read(browser: Any, server: Server, scheme: str) 
     assert min(page.evaluate(CONTRAST, ".hs-ranked-heads .hs-controls [aria-pressed='true']")) >= 4.5
 
 
+def test_from_the_stage_and_back(page: Any, server: Server) -> None:
+    """A reload keeps both texts, and the way back leads to where the visitor came from."""
+    write_one(page, TEXT)
+    page.get_by_role("switch", name="Details").click()
+    stage = page.get_by_role("region", name="Stage")
+    stage.get_by_role("radio", name="the text").click()
+    stage.get_by_role("button", name="Compare with another text").click()
+    field = stage.get_by_label("Text to compare with")
+    expect(field).to_be_focused()
+    expect(field).to_have_value(re.compile(TEXT))
+    field.fill(f"{TEXT} €")
+    field.press("Enter")
+    expect(stage.get_by_role("alert")).to_contain_text("€")
+    field.fill(TEXT.replace("sun", "son"))
+    field.press("Enter")
+    both = page.get_by_role("region", name="Compare", exact=True)
+    for _ in range(2):
+        expect(page).to_have_url(re.compile("b_ids"))
+        expect(both).to_contain_text("“o” instead of “u”")
+        page.reload()
+    page.get_by_role("button", name="Back to the text").click()
+    expect(stage).to_be_visible()
+    expect(both).to_be_hidden()
+
+
 @pytest.mark.slow
 def test_the_roles_are_known_after_a_comparison_was_closed(page: Any, server: Server) -> None:
     write_one(page, TEXT)
@@ -177,5 +202,5 @@ def test_the_roles_are_known_after_a_comparison_was_closed(page: Any, server: Se
     page.on("request", lambda request: requests.append(request.url))
     with page.expect_response("**/v1/lens/roles?*"):
         page.reload()
-        page.get_by_role("button", name="Close compare").click()
+        page.get_by_role("button", name="Back to the text").click()
     assert "?model=tiny&" in next(url for url in requests if "v1/lens/roles" in url)

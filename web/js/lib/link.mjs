@@ -94,8 +94,9 @@ export const linkedChat = (chat, tokens) =>
  * The parameters in which a second text differs from the first, each prefixed with "b_".
  * @param {LinkedText} first
  * @param {LinkedText} second
+ * @param {Pick<Control, "name" | "word">[]} controls
  */
-function secondWords(first, second) {
+function secondWords(first, second, controls) {
   /** @type {Record<string, string>} */
   const words = { b_sha256: second.sha256.slice(0, HASH_DIGITS) };
   if (second.model !== first.model) words.b_model = second.model;
@@ -103,7 +104,11 @@ function secondWords(first, second) {
   if (second.n_prompt !== first.n_prompt) words.b_prompt = String(second.n_prompt);
   if (second.head_mask) words.b_mask = encodeMask(second.head_mask);
   if (!isSamePicture(second.open, first.open)) words.b_open = second.open.join(".");
-  if (typeof second.settings.seed === "number") words.b_seed = String(second.settings.seed);
+  const isWritten = typeof second.settings.seed === "number";
+  for (const { name, word } of isWritten ? controls : []) {
+    const value = second.settings[name];
+    if (value != null && (name === "seed" || value !== first.settings[name])) words[`b_${word}`] = String(value);
+  }
   return words;
 }
 
@@ -126,7 +131,8 @@ export function makeLink(state, controls, page) {
   }
   if (state.chat) query.set("chat", JSON.stringify(state.chat));
   if (state.head_mask) query.set("mask", encodeMask(state.head_mask));
-  if (state.second) for (const [word, text] of Object.entries(secondWords(state, state.second))) query.set(word, text);
+  const words = state.second ? secondWords(state, state.second, controls) : {};
+  for (const [word, text] of Object.entries(words)) query.set(word, text);
   query.set("open", state.open.join("."));
   if (state.locked.length) {
     const cells = state.locked.slice(-MAX_LOCKED);

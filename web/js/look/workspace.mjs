@@ -86,7 +86,7 @@ export class Workspace {
     ask.refresh();
     if (view.isLookOnly) return;
     mixTiles(this.mixer, this.stage.body);
-    const line = new AskLine(this.store, this.stage.step);
+    const line = new AskLine(this.store, this.stage.step, () => this.stage.edit("compare"));
     this.stage.questions.append(line.element);
     askKeys(this.store, this.element, ask.element, line);
   }

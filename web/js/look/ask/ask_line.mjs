@@ -23,8 +23,9 @@ export class AskLine {
   /**
    * @param {ShownText} store
    * @param {ShownStep} step
+   * @param {() => void} compare ask for another text to compare with
    */
-  constructor(store, step) {
+  constructor(store, step, compare) {
     this.store = store;
     this.step = step;
     const button = (/** @type {string} */ kind, /** @type {() => void} */ act) =>
@@ -32,14 +33,24 @@ export class AskLine {
     this.subjects = SUBJECTS.map((subject) => button("hs-subject", () => this.#choose(subject)));
     for (const subject of this.subjects) subject.setAttribute("role", "radio");
     this.offered = Array.from({ length: OFFERED }, (_, at) => button("hs-offered", () => this.#open(at)));
+    this.compare = button("hs-offered", compare);
+    this.compare.append("Compare with another text");
     this.more = button("hs-more-questions", () => this.#toggle("list"));
     this.more.append("More ", make("kbd", { "aria-hidden": "true" }, "/"));
     this.more.setAttribute("aria-label", "More questions");
     const about = make("div", { role: "radiogroup", "aria-label": "What to ask about" }, ...this.subjects);
-    const questions = make("div", { role: "group", "aria-label": "Questions" }, ...this.offered, this.more);
+    const questions = make(
+      "div",
+      { role: "group", "aria-label": "Questions" },
+      ...this.offered,
+      this.compare,
+      this.more,
+    );
     this.element = make("section", { class: "hs-ask-line", "aria-label": "Questions about what is selected" });
     this.element.append(make("span", { class: "hs-ask-about", "aria-hidden": "true" }, "Ask about"), about, questions);
-    this.roving = new Roving(this.element, () => [...this.subjects, ...this.offered, this.more]);
+    this.roving = new Roving(this.element, () =>
+      [...this.subjects, ...this.offered, this.compare, this.more].filter(({ hidden }) => !hidden),
+    );
     this.roving.update(this.offered[0]);
     onChange(
       () => [store.clicks],
@@ -92,6 +103,7 @@ export class AskLine {
       button.title = `${question.title} ${question.hook}`;
       setFlag(button, "aria-expanded", ask === question.key);
     });
+    this.compare.hidden = this.#subject !== "text";
     setFlag(this.more, "aria-expanded", ask === "list");
   }
 

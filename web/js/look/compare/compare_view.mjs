@@ -2,17 +2,16 @@
 
 import { make } from "../../lib/dom.mjs";
 import { onThemeChange } from "../../lib/drawing/palette.mjs";
-import { icon } from "../../lib/icons.mjs";
 import { exact } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
 import { Scrubber } from "../panels/scrubber.mjs";
 import { colourControls } from "../panels/view_controls.mjs";
 import { Fork } from "./fork.mjs";
-import { sideTitles } from "./names.mjs";
+import { badge, LETTERS, sideTitles } from "./names.mjs";
 import { differencePanel, sideHead } from "./open_heads.mjs";
 import { SIDES } from "./pair.mjs";
 import { PairNext } from "./pair_next.mjs";
-import { badge, LETTERS, PairText, SecondModel, textsTable } from "./pair_text.mjs";
+import { PairText, SecondModel, textsTable } from "./pair_text.mjs";
 import { RankedHeads } from "./ranked_heads.mjs";
 import { Ranking } from "./ranking.mjs";
 import { wipe } from "./wipe.mjs";
@@ -36,21 +35,17 @@ export class CompareView {
     const clock = pairScrubber(pair);
     clock.append(table.element);
     const bar = make("div", { class: "hs-compare-bar" });
-    const close = smallButton("Close compare", () => texts.close());
-    close.prepend(icon("close"), " ");
-    close.title = "Back to the text as it was before";
+    const close = smallButton("← Back to the text", () => texts.close());
+    close.title = "Show the text as it was before";
     this.finding = make("span", {});
     const back = smallButton("Back to the answer", () => texts.close());
     this.why = make("p", { class: "hs-compare-why" }, this.finding, " ", back);
     this.why.hidden = true;
     const heading = make("h2", {}, "Compare");
     const settings = make("div", { class: "hs-controls" }, ...colourControls(pair.view));
-    const [keepLeft, keepRight] = [
-      smallButton("Keep left", () => texts.showAlone("a")),
-      smallButton("Keep right", () => texts.showAlone("b")),
-    ];
-    const tools = make("div", { class: "hs-compare-tools" }, table.toggle, ...buttons);
-    bar.append(heading, settings, tools, keepLeft, keepRight, close);
+    const keep = [smallButton("Keep A", () => texts.showAlone("a")), smallButton("Keep B", () => texts.showAlone("b"))];
+    const tools = make("div", { class: "hs-compare-tools" }, table.toggle, ...buttons, ...keep);
+    bar.append(close, heading, settings, tools);
     const next = new PairNext(pair);
     this.fork = new Fork(pair);
     const head = wipe(pair, sideHead(pair, "a"), differencePanel(pair), sideHead(pair, "b"));

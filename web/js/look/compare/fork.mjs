@@ -7,7 +7,7 @@ import { share } from "../../lib/numbers.mjs";
 import { ending, plainly, shownText, spoken, textOf } from "../../lib/words.mjs";
 import { isOwn } from "../state/pointer.mjs";
 import { SIDES } from "./pair.mjs";
-import { badge, LETTERS } from "./pair_text.mjs";
+import { badge, LETTERS } from "./names.mjs";
 
 /** @import { Pointer } from "../../types.js" */
 /** @import { SideName } from "./alignment.mjs" */

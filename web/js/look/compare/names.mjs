@@ -1,13 +1,20 @@
 // Names of the models and the sides of a comparison.
 
+import { make } from "../../lib/dom.mjs";
 import { counted } from "../../lib/numbers.mjs";
 import { capitalised, pictureName, visible } from "../../lib/words.mjs";
 import { isOwn } from "../state/pointer.mjs";
 
 /** @import { Pointer, Token } from "../../types.js" */
-/** @import { Alignment } from "./alignment.mjs" */
+/** @import { Alignment, SideName } from "./alignment.mjs" */
 
 /** @typedef {{ pointer: Readonly<Pointer>, tokens: Token[] }} Side */
+
+/** @type {Record<SideName, string>} */
+export const LETTERS = { a: "A", b: "B" };
+
+/** The letter of a side, in its colour. @param {SideName} side */
+export const badge = (side) => make("span", { class: `hs-badge hs-badge-${side}`, "aria-hidden": true }, LETTERS[side]);
 
 /**
  * Heads that are removed or scaled, in words; "" for none.

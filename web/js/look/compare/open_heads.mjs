@@ -16,7 +16,7 @@ import { TableView } from "../../widgets/table_view.mjs";
 import { rampLine, weightLegend } from "../panels/legend.mjs";
 import { scaledWords } from "../roles/role_words.mjs";
 import { otherSide } from "./pair.mjs";
-import { badge, LETTERS } from "./pair_text.mjs";
+import { badge, LETTERS } from "./names.mjs";
 import { fillTable, makeTable } from "../../widgets/table.mjs";
 import { effect, onChange, whenever } from "../../lib/reactive.mjs";
 

@@ -8,7 +8,7 @@ import { visible } from "../../lib/words.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
 import { nextRows } from "./difference.mjs";
 import { SIDES } from "./pair.mjs";
-import { badge } from "./pair_text.mjs";
+import { badge } from "./names.mjs";
 import { fillRows, makeCell, makeRow, makeTable, makeTitle } from "../../widgets/table.mjs";
 import { bar } from "../../widgets/controls.mjs";
 import { whenever } from "../../lib/reactive.mjs";

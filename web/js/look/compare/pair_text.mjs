@@ -9,7 +9,7 @@ import { stepKeys } from "../panels/keyboard.mjs";
 import { TextView } from "../panels/text_view.mjs";
 import { isBusy, isGiven } from "../state/pointer.mjs";
 import { areReadDifferently, changeSentence, nats, tokenChanges } from "./difference.mjs";
-import { modelWords } from "./names.mjs";
+import { badge, LETTERS, modelWords } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
 import { dropdown, rangeInput, setRange } from "../../widgets/controls.mjs";
 import { fillTable, makeTable } from "../../widgets/table.mjs";
@@ -21,12 +21,6 @@ import { effect, whenever } from "../../lib/reactive.mjs";
 /** @import { Texts } from "./texts.mjs" */
 
 const STRONG_CHANGE = 2; // nats: changes this large get the strongest line
-
-/** @type {Record<SideName, string>} */
-export const LETTERS = { a: "A", b: "B" };
-
-/** The letter of a side, in its colour. @param {SideName} side */
-export const badge = (side) => make("span", { class: `hs-badge hs-badge-${side}`, "aria-hidden": true }, LETTERS[side]);
 
 export class PairText {
   #marked = "";

@@ -27,6 +27,7 @@ export class Texts {
   #compare = null;
   /** @type {{ run: string, address: string, selected: Selected } | null} see `leave` */
   #left = null;
+  #hadDetails = false; // before the comparison, which belongs to them
   #saved;
   /** @type {ModelInfo[]} those that are served */
   models = [];
@@ -117,7 +118,9 @@ export class Texts {
   compareWith(pointer, of) {
     const { a, b } = this.pair.stores;
     const { step, locked } = this.first.selection;
-    this.pair.view.set({ details: true }); // comparing belongs to the details
+    const { view } = this.pair;
+    if (!this.isComparing) this.#hadDetails = view.options.details;
+    view.set({ details: true });
     if (!this.isComparing) {
       a.adopt(this.workspace.store);
       this.workspace.store.begin();
@@ -181,7 +184,7 @@ export class Texts {
     store.adopt(this.#saved);
     this.#saved.begin();
     this.pair.clear();
-    this.element.replaceChildren(this.workspace.element);
+    this.#showWorkspace();
     store.selection.restore(left.selected.locked, left.selected.step);
     this.#changed(left.address);
   }
@@ -201,9 +204,15 @@ export class Texts {
     const { store } = this.workspace;
     store.adopt(remaining);
     this.pair.clear();
-    this.element.replaceChildren(this.workspace.element);
+    this.#showWorkspace();
     store.selection.restore(locked, step === null || step >= store.length - 1 ? null : step);
     this.#changed();
+  }
+
+  /** The comparison has ended: show one text, with details or without them, as before. */
+  #showWorkspace() {
+    this.element.replaceChildren(this.workspace.element);
+    this.pair.view.set({ details: this.#hadDetails });
   }
 
   /** @param {ShownText} store @param {boolean} [isEither] whether the other side is closed too */

@@ -1,15 +1,20 @@
-// Writing in the place of the sentence: another text, or the same one changed.
+// Writing in the place of the sentence: another text, the same one changed, or a second one to compare it with.
 
 import { make } from "../../lib/dom.mjs";
 import { onChange } from "../../lib/reactive.mjs";
 import { baseName, promptText } from "../../lib/words.mjs";
 import { mainAction, quietAction } from "../../widgets/controls.mjs";
+import { badge } from "../compare/names.mjs";
 
 /** @import { Texts } from "../compare/texts.mjs" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
 
+/** @typedef {"change" | "replace" | "compare"} Purpose what is written is for */
+
 export class Editor {
   #before = ""; // what stood there when it was opened
+  /** @type {Purpose} */
+  #purpose = "change";
 
   /**
    * @param {ShownText} store
@@ -29,17 +34,27 @@ export class Editor {
     });
     this.problem = make("p", { class: "hs-own-problem", role: "alert" });
     this.read = mainAction("What comes next?", () => void this.#read(), { title: "Enter" });
-    const write = quietAction("Let it write", () => this.#write());
+    this.compare = mainAction("Compare", () => void this.#compare(), { title: "Enter" });
+    this.write = quietAction("Let it write", () => this.#write());
     this.message = quietAction("Send as a message", () => this.#write(true));
     const cancel = quietAction("Cancel", () => this.close());
-    const buttons = make("div", { class: "hs-stage-actions" }, this.read, write, this.message, cancel);
-    this.element = make("div", { class: "hs-editor" }, this.field);
-    this.side = make("div", { class: "hs-editor-side" }, this.problem, buttons); // in the place of what is said
+    const ways = [this.read, this.compare, this.write, this.message, cancel];
+    const buttons = make("div", { class: "hs-stage-actions" }, ...ways);
+    this.first = make("span", {});
+    this.firstLine = make("p", { class: "hs-editor-first" }, badge("a"), this.first);
+    this.element = make("div", { class: "hs-editor" }, this.firstLine, this.field);
+    this.about = make("p", { class: "hs-stage-say" }, "This is ", make("b", {}, "B"));
+    this.about.append(
+      ": change a word, or write another text. You will see where the two part, and which heads differ.",
+    );
+    // In the place of what is said.
+    this.side = make("div", { class: "hs-editor-side" }, this.problem, this.about, buttons);
     this.field.addEventListener("input", () => this.#grow());
     this.field.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.close();
       else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-        if (this.#isChat) this.#write();
+        if (this.#purpose === "compare") void this.#compare();
+        else if (this.#isChat) this.#write();
         else void this.#read();
       } else return;
       event.preventDefault();
@@ -57,20 +72,27 @@ export class Editor {
     return this.store.pointer.chat !== null;
   }
 
-  /** @param {boolean} isAnother whether typing replaces what stands there */
-  open(isAnother) {
+  /** @param {Purpose} purpose */
+  open(purpose) {
     const { store, field } = this;
+    const isSecond = purpose === "compare";
+    this.#purpose = purpose;
     this.isOpen = true;
     this.problem.textContent = "";
     const model = this.texts?.models.find(({ name }) => name === baseName(store.pointer.model));
-    this.read.hidden = this.#isChat;
-    this.message.hidden = this.#isChat || !model?.chat;
-    field.value = this.#before = this.#isChat ? "" : promptText(store, this.shown());
-    field.placeholder = this.#isChat ? "Your message" : "A text for the model to read";
+    this.read.hidden = isSecond || this.#isChat;
+    this.message.hidden = isSecond || this.#isChat || !model?.chat;
+    this.write.hidden = isSecond;
+    this.compare.hidden = this.firstLine.hidden = this.about.hidden = !isSecond;
+    const whole = promptText(store, isSecond ? store.length : this.shown());
+    this.first.textContent = whole;
+    field.value = this.#before = this.#isChat && !isSecond ? "" : whole;
+    field.ariaLabel = isSecond ? "Text to compare with" : "Your text";
+    field.placeholder = this.#isChat && !isSecond ? "Your message" : "A text for the model to read";
     this.changed();
     this.#grow();
     field.focus({ preventScroll: true });
-    field.setSelectionRange(isAnother ? 0 : field.value.length, field.value.length);
+    field.setSelectionRange(purpose === "replace" ? 0 : field.value.length, field.value.length);
     field.scrollTop = field.scrollHeight;
   }
 
@@ -97,6 +119,14 @@ export class Editor {
     } catch (error) {
       this.problem.textContent = /** @type {Error} */ (error).message;
     }
+  }
+
+  /** Show the text next to the one that was shown. */
+  async #compare() {
+    const { field, texts } = this;
+    if (!field.value || !texts) return;
+    this.problem.textContent = await texts.rereads.readText(field.value);
+    if (!this.problem.textContent) this.close();
   }
 
   /** @param {boolean} [isMessage] the first one of a conversation */

@@ -24,6 +24,7 @@ import { Why } from "./why.mjs";
 
 /** @import { Texts } from "../compare/texts.mjs" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
+/** @import { Purpose } from "./editor.mjs" */
 
 const FONTS = ['40px "IBM Plex Sans"', 'bold 40px "IBM Plex Sans"']; // in others, lines would break elsewhere
 const FONT_TIMEOUT = 600; // milliseconds
@@ -57,7 +58,7 @@ export class Stage {
     this.sentence = new Sentence(store, {
       choose: (token) => this.#choose(token),
       point: (token) => this.#pointAtWord(token),
-      edit: () => this.#edit(),
+      edit: () => this.edit("change"),
       next: () => texts && this.#next(),
     });
     this.sentence.unfolded = () => this.draw();
@@ -69,7 +70,8 @@ export class Stage {
       () => this.birth.words,
       () => this.sentence.hasDrawn,
       {
-        edit: () => this.#edit(true),
+        edit: () => this.edit("replace"),
+        compare: () => this.edit("compare"),
         next: () => this.#next(),
         goOn: () => texts?.writing.goOn(),
         stop: () => texts?.writing.stop(),
@@ -365,10 +367,10 @@ export class Stage {
     else selection.look(Math.max(query, 0));
   }
 
-  /** @param {boolean} [isAnother] whether what stands there is to be replaced */
-  #edit(isAnother = false) {
+  /** @param {Purpose} purpose */
+  edit(purpose) {
     if (!this.texts || this.store.isGrowing || this.editor.isOpen) return;
-    this.editor.open(isAnother);
+    this.editor.open(purpose);
     this.draw();
   }
 

@@ -25,6 +25,7 @@ const writingWords = (unit, hasDrawn) =>
 /**
  * @typedef {object} Actions
  * @property {() => void} edit
+ * @property {() => void} compare with another text
  * @property {() => void} next go on with the next word
  * @property {() => void} goOn let the model write on
  * @property {() => void} stop
@@ -41,7 +42,7 @@ export class Verdict {
    * @param {Actions} actions
    * @param {HTMLElement | null} link copies the text's address; null where there is none, and no model
    */
-  constructor(store, step, ofSteps, hasDrawn, { edit, next, goOn, stop, replay, mean }, link) {
+  constructor(store, step, ofSteps, hasDrawn, { edit, compare, next, goOn, stop, replay, mean }, link) {
     this.store = store;
     this.step = step;
     this.ofSteps = ofSteps;
@@ -60,6 +61,7 @@ export class Verdict {
     const { element: menu, buttons } = stageMenu(store, link, {
       write: { name: "Write your own", act: edit, class: "hs-beside" },
       goOn: { name: "Write on", act: goOn },
+      compare: { name: "Compare with another text", act: compare },
       replay: { name: "Replay", act: replay },
     });
     this.inMenu = buttons;
@@ -75,9 +77,9 @@ export class Verdict {
     const { isGrowing, pointer } = store;
     const unit = unitOf(store);
     const n = (step.cut ?? step.group)?.heads.length ?? 0;
-    const { write, goOn, replay } = this.inMenu;
+    const { write, goOn, compare, replay } = this.inMenu;
     // Stop takes the place of the switch, and nothing beside it moves.
-    this.off.hidden = write.hidden = isGrowing;
+    this.off.hidden = write.hidden = compare.hidden = isGrowing;
     this.stop.hidden = !isGrowing;
     this.off.disabled = !n || isBusy;
     this.write.disabled = this.back.disabled = isGrowing;
