@@ -47,6 +47,7 @@ def kite(served: ServedModels, request: KiteRequest) -> dict[str, object]:
     return {
         "model": loaded.name,
         "chances": [{word: each[token].item() for word, token in words.items()} for each in chances],
+        "notebook": notebook(loaded, whole, words[WORD.strip()]),
         "best": {"text": loaded.tokens([best])[0].text, "p": chances[1][best].item()},
         "heads": [
             {
@@ -69,6 +70,17 @@ def by_the_lessons(loaded: LoadedModel, ids: list[int], muted: Sequence[Head] = 
         stages.append(block_by_ladder(block, x, [head for at, head in muted if at == layer]))
         x = stages[-1].after
     return stages
+
+
+def notebook(loaded: LoadedModel, stages: Sequence[BlockStages], token: int) -> list[dict[str, object]]:
+    """The likeliest next word, and the chance of ``token``, if the model stopped after each addition to the stream."""
+    rows = []
+    for layer, stage in enumerate(stages):
+        for part, stream in (("attention", stage.resid_mid), ("MLP", stage.after)):
+            chances = next_chances(loaded, stream[-1])
+            word = loaded.tokens([int(chances.argmax())])[0].text.strip()
+            rows.append({"layer": layer, "part": part, "word": word, "chance": chances[token].item()})
+    return rows
 
 
 @torch.inference_mode()

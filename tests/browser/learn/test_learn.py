@@ -231,7 +231,7 @@ def test_rung_8_measures_the_time_of_three_constructions(page: Any) -> None:
 def test_rung_10_a_head_of_the_model_and_the_way_to_it(page: Any, server: Server) -> None:
     open_rung(page, 10)
     loaded = server.services.served.models["tiny"]
-    assert_close(numbers(page, "The book’s case, through MultiHeadAttention"), published.WEIGHT_SPLITS)
+    assert_close(numbers(page, "Raschka’s example, through MultiHeadAttention"), published.WEIGHT_SPLITS)
     page.get_by_role("group", name="All heads").get_by_role("button", name=re.compile("^L1 H2")).click()
     expect(page.get_by_role("application", name=re.compile("Matrix of L1 H2"))).to_be_visible()
     assert max(stamps(page)) <= 1e-5

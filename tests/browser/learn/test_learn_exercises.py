@@ -133,7 +133,7 @@ def test_the_training_can_be_looked_back_through(page: Any) -> None:
         expect(page.get_by_label(slider, exact=True)).to_have_attribute("aria-valuetext", "10,000")
     expect(page.get_by_text("training loss of 50 batches at a time: it may dip below the floor")).to_be_visible()
     expect(page.get_by_text("the loss is 2.4667 on the training part, 2.4864 on the held-out tenth")).to_be_visible()
-    experiment = page.get_by_role("table", name="The lecture’s experiment and yours")
+    experiment = page.get_by_role("table", name="Karpathy’s experiment and yours")
     for part, loss in (("training part", 2.4667), ("held-out tenth", 2.4864)):  # one experiment, one number
         expect(experiment.get_by_role("row", name=f"trained, on the {part}")).to_contain_text(f"{loss} (measured here)")
     chips = page.locator(".hl-chips li")

@@ -173,5 +173,5 @@ def test_after_a_training_the_exercise_is_about_the_trained_table(snapshots: Sna
         ("untrained-bigram", data, {"sentence": sentence, "kept": kept | {"sentence": "another"}}),
     )
     assert lecture and own and lecture == other
-    assert "the lecture’s table" in lecture["ask"] and "your table" in own["ask"]
+    assert "Karpathy’s table" in lecture["ask"] and "your table" in own["ask"]
     assert numbers_in(own)[0] in [round(rated["probability"] or 0, 4) for rated in end["sentence"]]

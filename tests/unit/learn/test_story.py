@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from model.loaded import load
+from model.lens.text_pass import TextPass
 from web.learn.kite import COPYING, by_the_lessons
 from web.learn.lessons import LESSONS
 from web.serving.served_models import ServedModels
@@ -58,6 +59,22 @@ def test_the_steps_of_the_lessons_give_the_same_chances(snapshots: Snapshots) ->
         assert chances == pytest.approx(printed(name), abs=6e-4)
         assert found["best"]["text"] == (" new" if muted else " kite")
     assert all(each["weight"] > 0.3 for each in told(snapshots)["heads"])
+
+
+def test_the_stream_says_what_the_page_prints(snapshots: Snapshots) -> None:
+    """The last words that the recorded rows and the model give, and that the story of rung 9 is told of them."""
+    found = told(snapshots)["notebook"]
+    rows = re.findall(r'layer: (\d), part: "(\w+)", word: "(\w+)", chance: ([\d.]+)', KITE)
+    assert len(found) == 16 and len(rows) == 9
+    for (layer, part, word, chance), theirs in zip(rows, found[-9:], strict=True):
+        assert (int(layer), part, word) == (theirs["layer"], theirs["part"], theirs["word"])
+        assert theirs["chance"] == pytest.approx(float(chance), abs=6e-4)
+    assert {row["word"] for row in found[:-9]} == {"my"}
+    loaded = snapshots.served.models["stories-bpe"]
+    ids = loaded.parse_prompt(json.loads((ROOT / "checkpoints/stories-bpe/opening.json").read_text())["prompt"])
+    stream = TextPass(loaded.gpt, ids).stream
+    assert stream[-1][0][-1].norm() / stream[0][0][-1].norm() == pytest.approx(8, abs=0.5)
+    assert found[-1]["chance"] == pytest.approx(told(snapshots)["chances"][0]["kite"])
 
 
 def test_without_any_one_head_kite_stays_as_likely_as_the_page_says(snapshots: Snapshots) -> None:

@@ -591,6 +591,7 @@ export interface Data {
   kite: {
     model: string | null;
     chances?: { kite: number; new: number; string: number }[];
+    notebook?: { layer: number; part: string; word: string; chance: number }[];
     best?: { text: string; p: number };
     heads?: { head: number[]; isMuted: boolean; weight: number }[];
     error?: number;

@@ -53,9 +53,7 @@ export const content = {
     },
     {
       title: "All that a model sees",
-      text: [
-        "Such ids are all that a model sees of a text. Rungs 2 and 4 to 9 use words as tokens, rung 3 characters, rungs 10 and 11 a trained model’s own tokens.",
-      ],
+      text: ["Such ids are all that a model sees of a text."],
       show: ["pairs", "known"],
       follow: -1,
     },
@@ -80,6 +78,12 @@ export const content = {
         remarks: "Another way to find the pieces",
         items: [
           "SentencePiece, which the first Llama models use, learns its pieces from the raw text, spaces included: it needs no rule for where a word ends.",
+        ],
+      },
+      {
+        remarks: "Which tokens these rungs use",
+        items: [
+          "Rungs 2 and 4 to 9 use words as tokens, rung 3 characters, rungs 10 and 11 a trained model’s own tokens.",
         ],
       },
       {

@@ -64,8 +64,8 @@ export const content = {
       { controls: ["batchSize", "order", "last"] },
       { show: "batches" },
       "Positions are counted from 0 in each window, so a word gets a different position vector in another one. A trained GPT does the same with hundreds of numbers for each token. Positions return on rung 10; the numbers of rungs 4 to 9 have none, unless you choose “random” there, which takes the sums in the figure. Those of Raschka’s sentence come from chapter 3 of Sebastian Raschka’s “Build a Large Language Model (From Scratch)”, the book that these rungs follow; those of your own words, from a trained model.",
-      "# The book’s own batch",
-      "The book trains on The Verdict, in GPT-2’s byte pairs. Its text begins with the ids {verdict} …, and this is its first batch of 8 windows.",
+      "# The first batch in Raschka’s book",
+      "The book trains on “The Verdict”, a short story, in GPT-2’s byte pairs. Its text begins with the ids {verdict} …, and this is its first batch of 8 windows.",
       { controls: ["verdictStride"] },
       { show: "verdictBatch" },
       {

@@ -7,7 +7,7 @@ export const content = {
   core: false,
   learned:
     "The smallest language model is a table of pairs; loss is mean surprise, and held-out text reveals overfitting.",
-  notebookDoes: "has the lecture’s table, or trains one on your text",
+  notebookDoes: "has Karpathy’s table, or trains one on your text",
   steps: [
     {
       title: "Guess from one letter",
@@ -43,9 +43,9 @@ export const content = {
     parts: [
       { show: "experiment" },
       {
-        remarks: "What the lecture prints",
+        remarks: "What Karpathy’s lecture prints",
         items: [
-          "This rung follows Andrej Karpathy’s lecture “Let’s build GPT”. Before the training, its table, made with the seed 1337, writes {printed}. This page’s copy of it has the same numbers, but draws other random ones to write with.",
+          "This rung follows Andrej Karpathy’s video lecture “Let’s build GPT”. Before the training, the lecture’s table, made with the seed 1337, writes {printed}. This page’s copy of it has the same numbers, but draws other random ones to write with.",
         ],
       },
       {

@@ -24,7 +24,7 @@ export const content = {
     {
       title: "The same for a sentence",
       text: [
-        "Each token averages itself and those before it. A loop does it slowly; one product with a triangular matrix does the same at once. [Softmax](softmax) of equal scores, the future masked, gives that very triangle. So does it matter which way you choose?",
+        "Each token averages itself and those before it. A loop does it slowly; one product with a triangular matrix does the same at once. [Softmax](softmax) of equal scores, the future masked, gives that very triangle. Try each way.",
         { show: "vectors" },
         { controls: ["way", "back"] },
         { show: "formula" },
@@ -52,7 +52,7 @@ export const content = {
   next: "In the story, “kite” matters more than “the”. What could tell a model which words to look at?",
   figure: [{ show: "toy" }, { row: ["x", "masked"] }, { row: ["weights", "averages"] }, { show: "stamp" }],
   deeper: {
-    topics: "the lecture’s random tokens",
+    topics: "random tokens from Karpathy’s lecture",
     parts: [{ controls: ["example"] }],
   },
   teacher: {

@@ -60,7 +60,8 @@ export const content = {
     { row: ["scores", "weights", "context"] },
   ],
   deeper: {
-    topics: "arrows, other words and matrices, two trained heads, an exercise of the chapter, how far scores spread",
+    topics:
+      "arrows, other words and matrices, two trained heads, an exercise from Raschka’s book, how far scores spread",
     parts: [
       { show: "arrows" },
       { show: "vectors" },
@@ -70,16 +71,16 @@ export const content = {
       {
         remarks: "Worth knowing",
         items: [
-          "Why values? In the lecture on tiny Shakespeare a head first averages the tokens’ own 32 numbers, so its output has the shape `(4, 8, 32)`; with values it is `(4, 8, 16)`, the size of the head. A value is what a token tells if it is found, which need not be all that it is.",
+          "Why values? In [Karpathy’s lecture](Karpathy) a head first averages the tokens’ own 32 numbers, so its output has the shape `(4, 8, 32)`; with values it is `(4, 8, 16)`, the size of the head. A value is what a token tells if it is found, which need not be all that it is.",
           "The words that learn above have fixed vectors without positions, and the verb’s context vector holds a logit for each noun. Without the division the gradient starts larger, before it all but vanishes.",
-          "The book first makes the matrices with `requires_grad=False` to keep its outputs short. To train them they are `nn.Parameter`s or layers, and gradients are computed for them.",
+          "[Raschka’s book](Raschka) first makes the matrices with `requires_grad=False` to keep its outputs short. To train them they are `nn.Parameter`s or layers, and gradients are computed for them.",
           "Here three numbers become two, so that inputs and roles can be told apart. In a GPT d_in and d_out are usually the same, because input and output both belong to the residual stream.",
-          "`nn.Linear` without a bias is the same product, but the spread of its initial numbers suits its size, which helps training. It stores its matrix transposed, as (out, in): see the exercise of the chapter.",
+          "`nn.Linear` without a bias is the same product, but the spread of its initial numbers suits its size, which helps training. It stores its matrix transposed, as (out, in): see the exercise below.",
         ],
       },
       "# After training: two heads on your sentence",
       { show: "heads" },
-      "# Exercise of the chapter: make the two agree",
+      "# Exercise from Raschka’s book: make the two agree",
       { show: "transfer" },
       { show: "stamp" },
       "# How far random scores spread",

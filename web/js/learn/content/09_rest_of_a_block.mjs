@@ -14,17 +14,17 @@ export const content = {
   },
   steps: [
     {
-      title: "A stream that is only added to",
+      title: "A notebook that is only added to",
       text: [
-        "Think of a notebook that is handed from desk to desk: everyone reads it, and only adds to it. Each word has such a vector, its *residual stream*, which passes through all blocks of a GPT.",
+        "Think of a notebook handed from desk to desk: everyone reads it, and only adds to it. Each word has one, its *residual stream*.",
+        "Open that of “my” in the story. What would the model write if it stopped there? For a long time “my” itself. Then an [MLP] makes it “big”. Then attention, three times, brings the kite.",
       ],
-      show: ["x", "scaled"],
-      follow: 1,
+      show: ["notebook"],
     },
     {
       title: "Read at a standard size",
       text: [
-        "Before anything reads it, *layer norm* scales a copy: subtract a row’s mean and divide by its standard deviation, so that a factor cancels. ε avoids a division by 0{epsilon}",
+        "All that is added makes the numbers grow, there eightfold. So whoever reads the notebook reads a copy of standard size: *layer norm* subtracts a row’s mean and divides by its standard deviation. Try it on your words, in a small block with random matrices. ε avoids a division by 0{epsilon}",
         { controls: ["scale"] },
       ],
       show: ["scaled", "normed"],
@@ -32,7 +32,9 @@ export const content = {
     },
     {
       title: "Attention adds",
-      text: ["Attention moves information between words. What it finds is added to the stream."],
+      text: [
+        "Only attention moves information between words: it brings “kite” to “my”. What it finds is added to the stream.",
+      ],
       show: ["weights", "attended", "residMid"],
       follow: 4,
     },
@@ -55,6 +57,7 @@ export const content = {
   ],
   next: "You have built every part. Put them together: does that really write “kite”?",
   figure: [
+    { show: "notebook" },
     { row: ["x", "scaled", "normed"] },
     { row: ["weights", "attended", "residMid"] },
     { row: ["mlpInput", "hidden", "mlpOutput", "after"] },

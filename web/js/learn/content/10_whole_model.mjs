@@ -35,7 +35,7 @@ export const content = {
     {
       title: "The next word",
       text: [
-        "The last vector is compared with that of every token in the list. Softmax turns these scores into chances, and one token is drawn. So a word is written.",
+        "The last vector is compared with that of every token in the list. Softmax turns these scores into chances, and one token is drawn.",
         { show: "formula" },
       ],
       show: ["draw"],
@@ -68,7 +68,7 @@ export const content = {
       { show: "last" },
       { show: "lastNorm" },
       { show: "ended" },
-      "# The book’s case in the same class",
+      "# Raschka’s example in the same class",
       "The GPT runs `MultiHeadAttention`: weight splits whose three projections form one matrix. Here it computes the example of Raschka’s book.",
       { row: ["published"] },
       { show: "packed" },

@@ -53,7 +53,7 @@ export const content = {
     {
       title: "So, why “kite”?",
       text: [
-        "Seven of the 64 heads of stories-bpe look back from “my” at “kite” and copy it. This is not induction: no “my” came before “kite”. The key at “kite” matches the query at “your”, too; at “to” in “I want to”, three of the seven look elsewhere. Without any one, “kite” keeps 76% to 95%. Without all seven, the model would write “new”, and “kite” falls from 94% to 0.6%. Try your own text on [Look](#look).",
+        "Seven of the 64 heads of stories-bpe look back from “my” at “kite” and copy it. This is not induction: no “my” came before “kite”. Without any one, “kite” keeps 76% to 95%. Without all seven, the model would write “new”, and “kite” falls from 94% to 0.6%. Try your own text on [Look](#look).",
       ],
       show: ["kiteAnswer"],
     },
@@ -72,6 +72,7 @@ export const content = {
     {
       remarks: "Worth knowing",
       items: [
+        "What do the seven heads look for? The key at “kite” matches the query at “your”, too; at “to” in “I want to”, three of the seven look elsewhere.",
         "The losses leave out the first token of the phrase and of its repetition. With induction, a model can continue names and phrases that it has never seen in training.",
         "Models form such heads on plain text too, but repetitions are rare there, so it takes more training. Half of the training windows of two-layer-steps were random tokens in a loop, where nothing but the repetition can be predicted.",
         "The loss falls suddenly when both heads have formed: neither helps without the other. Models with two or more layers show such a step early in training, models with one do not (Olsson et al. 2022).",

@@ -221,7 +221,7 @@ class Windows extends TableDrawing {
 export function verdictBatch() {
   const element = rowOf();
   const stride = choice({
-    label: "stride of the book’s windows",
+    label: "stride of these windows",
     options: { 1: "1", 4: "4" },
     value: /** @type {"1" | "4"} */ ("4"),
     change: (key) => show(Number(key)),
@@ -231,8 +231,8 @@ export function verdictBatch() {
     const starts = Array.from({ length: MAX_BATCH }, (_, i) => i * step);
     const windows = (/** @type {number} */ shift) => starts.map((at) => VERDICT.slice(at + shift, at + shift + 4));
     element.replaceChildren(
-      tensor("The book’s inputs", windows(0)),
-      tensor("The book’s targets", windows(1), "hl-all-targets"),
+      tensor("Raschka’s inputs", windows(0)),
+      tensor("Raschka’s targets", windows(1), "hl-all-targets"),
     );
   }
   show(4);

@@ -42,7 +42,7 @@ export const bigram = {
       kind: "number",
       ask:
         `In your sentence “${visible(rated[at].text)}” follows “${visible(rated[at - 1].text)}”, to which ` +
-        `${isTrained ? "your" : "the lecture’s"} table gives the probability ${fixed(p)}. How surprising is that, in ` +
+        `${isTrained ? "your" : "Karpathy’s"} table gives the probability ${fixed(p)}. How surprising is that, in ` +
         "nats?",
       right: -Math.log(p),
       tolerance: 0.006,
@@ -249,7 +249,7 @@ class TextExperiment {
     /** @type {Losses | null} measured here */
     this.lectureTrained = null;
     this.isOwn = false;
-    this.table = makeTable({}, { class: "hl-compare", "aria-label": "The lecture’s experiment and yours" });
+    this.table = makeTable({}, { class: "hl-compare", "aria-label": "Karpathy’s experiment and yours" });
     this.beginning = make("div");
     this.examples = make("div");
     this.batch = make("div", { class: "hl-scroll" });
@@ -262,7 +262,7 @@ class TextExperiment {
   #makeWhich() {
     return choice({
       label: "show",
-      options: { lecture: "the lecture’s text", own: "your text" },
+      options: { lecture: "Karpathy’s text", own: "your text" },
       value: /** @type {"lecture" | "own"} */ ("lecture"),
       change: (key) => {
         this.isOwn = key === "own";
@@ -290,7 +290,7 @@ class TextExperiment {
         cell(this.trained?.held_out),
       ],
     ];
-    fillTable(this.table, { titles: ["", "the lecture", "your text"], rows });
+    fillTable(this.table, { titles: ["", "Karpathy", "your text"], rows });
   }
 
   #showParts() {

@@ -4,7 +4,7 @@ import { make } from "../../lib/dom.mjs";
 import { counted, exact, fixed, number } from "../../lib/numbers.mjs";
 import { countCharacters, visible } from "../../lib/words.mjs";
 import { Arithmetic, exponentialShare, named, result } from "../../widgets/arithmetic.mjs";
-import { chart, MEDIUM } from "../widgets/chart.mjs";
+import { chart } from "../widgets/chart.mjs";
 import { Chips, slider, controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
 
 /** @import { Lesson } from "../rung.js" */
@@ -317,7 +317,6 @@ export class Report {
     this.memorised.hidden = !isMemorising(points, known);
     this.curve.replaceChildren(
       chart({
-        size: MEDIUM,
         label: `Loss over ${to} steps`,
         x: { from: 0, to, count: Math.ceil(steps / every) },
         lines: { [training]: points, ...(known.length ? { "held-out loss": known } : {}) },

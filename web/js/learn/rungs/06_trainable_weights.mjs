@@ -51,8 +51,8 @@ const ABOUT = {
   parameters: "",
   linear: "The same mechanism with other numbers: only the matrices differ.",
   reader:
-    "An implementation that a reader of the chapter published. It runs, and its rows add up to 1, but it differs " +
-    "from Raschka’s book in three ways. With 256 numbers in a query instead of 2, its output has the shape (6, 256).",
+    "An implementation that a reader of Raschka’s book published. It runs, and its rows add up to 1, but it differs " +
+    "from the book in three ways. With 256 numbers in a query instead of 2, its output has the shape (6, 256).",
   reader_linear: "The reader’s second version: linear layers, with the same mistakes.",
 };
 const RANDOM = /** @type {const} */ (["parameters", "linear"]);

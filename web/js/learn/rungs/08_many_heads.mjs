@@ -444,9 +444,9 @@ class BookSplits extends Drawing {
 
   #makeElements() {
     return [
-      heading("The book’s own case"),
+      heading("Raschka’s own example"),
       paragraph(
-        "The heads above have 2 numbers each, 4 in all. The book’s own weight splits have d_out = 2 for both heads ",
+        "The heads above have 2 numbers each, 4 in all. Those of Raschka’s book have d_out = 2 for both heads ",
         "together, so each head has only 1 number here.",
       ),
       controls(this.size.element),

@@ -16,6 +16,7 @@ import { Stamp } from "../../widgets/stamp.mjs";
 import { shortWord } from "../../widgets/heat_table.mjs";
 import { content } from "../content/09_rest_of_a_block.mjs";
 import { TableDrawing } from "../widgets/drawing.mjs";
+import { notebook } from "../widgets/kite.mjs";
 import { bars, chart } from "../widgets/chart.mjs";
 import { slider, paragraph } from "../widgets/elements.mjs";
 import { vectorsBar, wordsTable } from "../widgets/vectors_bar.mjs";
@@ -297,6 +298,7 @@ class RestOfABlock extends TableDrawing {
 
   #makeParts() {
     return {
+      notebook: notebook(),
       epsilon: this.epsilon,
       scale: this.scale.element,
       x: this.x.element,

@@ -84,7 +84,10 @@ class WholeModel extends Drawing {
     );
     this.ended = new Stamp("last layer norm, logits and probabilities, compared with the model’s own", true);
     this.packed = new Stamp("rung 8's weight splits, and the same weights packed into MultiHeadAttention");
-    this.published = new HeatTable({ name: "The book’s case, through MultiHeadAttention", axes: "words × 2 numbers" });
+    this.published = new HeatTable({
+      name: "Raschka’s example, through MultiHeadAttention",
+      axes: "words × 2 numbers",
+    });
     this.draw = new Draw(lesson, (stage, name, id) => this.panel.show(stage, name, id));
     this.headTitle = heading("The head");
     this.layerTitle = heading("");

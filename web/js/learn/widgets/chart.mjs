@@ -6,10 +6,9 @@ import { makeTable } from "../../widgets/table.mjs";
 import { bar } from "../../widgets/controls.mjs";
 import { LineChart } from "../../widgets/line_chart.mjs";
 
-const LARGE = [640, 240];
+const LARGE = [520, 210];
 /** The sizes of charts that share a row with others. */
 export const SMALL = [340, 120];
-export const MEDIUM = [520, 200];
 const FRAME = { left: 52, right: 26, top: 14, bottom: 44 };
 const ONE_LINE = 20; // units that are free below if the name of the axis stands between the labels of both ends
 

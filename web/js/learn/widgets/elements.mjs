@@ -171,6 +171,12 @@ export class Chips {
 
 /** @type {Record<string, string>} */
 const DEFINITIONS = {
+  Raschka:
+    "Sebastian Raschka, “Build a Large Language Model (From Scratch)”. Its chapter 3 has the sentence “Your journey " +
+    "starts with one step”, and these rungs compute its numbers.",
+  Karpathy:
+    "Andrej Karpathy, “Let’s build GPT: from scratch, in code, spelled out”, a video that builds a GPT on tiny " +
+    "Shakespeare.",
   logits:
     "One number per possible next token, of any size: the larger, the more probable. Softmax turns them into " +
     "probabilities.",

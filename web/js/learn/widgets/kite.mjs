@@ -18,6 +18,19 @@ const STORY =
 const NEXT = { kite: 0.943, new: 0.048, string: 0.002 };
 const WITHOUT = { kite: 0.006, new: 0.891 }; // the seven heads that look back at “kite”
 
+// What the model would write after each addition to the stream of “my”, and the chance of “kite”.
+const NOTEBOOK = [
+  { layer: 3, part: "MLP", word: "my", chance: 0 },
+  { layer: 4, part: "attention", word: "my", chance: 0 },
+  { layer: 4, part: "MLP", word: "big", chance: 0.001 },
+  { layer: 5, part: "attention", word: "kite", chance: 0.373 },
+  { layer: 5, part: "MLP", word: "kite", chance: 0.221 },
+  { layer: 6, part: "attention", word: "kite", chance: 0.749 },
+  { layer: 6, part: "MLP", word: "kite", chance: 0.464 },
+  { layer: 7, part: "attention", word: "kite", chance: 0.931 },
+  { layer: 7, part: "MLP", word: "kite", chance: 0.943 },
+];
+
 /** @param {string} title @param {Record<string, number>} chances */
 const chart = (title, chances) =>
   bars(
@@ -32,6 +45,26 @@ const text = () => make("p", { class: "hl-story" }, `${STORY} `, make("b", {}, "
 
 /** The story, and what the model expects at its end. */
 export const story = () => make("div", {}, text(), chart("What it expects next", NEXT));
+
+/** What the stream of “my” says after each addition: the word that would be written, and the chance of “kite”. */
+export function notebook() {
+  const element = make("div", {}, text(), additions(NOTEBOOK));
+  void ask("kite", {}).then(
+    ({ notebook: found }) => found && element.lastElementChild?.replaceWith(additions(found)),
+    () => {}, // the recorded numbers stay
+  );
+  return element;
+}
+
+/** The additions from the last one at which the first word is still the likeliest. @param {typeof NOTEBOOK} all */
+function additions(all) {
+  const first = all.findIndex(({ word }) => word !== all[0].word);
+  const rows = all.slice(Math.max(0, first - 1)).map(({ layer, part, word, chance }, i) => ({
+    label: `${i ? "" : "up to "}layer ${layer}, ${part}: “${word}”`,
+    value: chance,
+  }));
+  return bars("After each addition: the likeliest word, and the chance of “kite”", rows, 1, { format: share });
+}
 
 const RECORDED = "As recorded: this server does not offer stories-bpe, the model of the story.";
 
