@@ -27,7 +27,7 @@ export const content = {
         "All that is added makes the numbers grow, there eightfold. So whoever reads the notebook reads a copy of standard size: *layer norm* subtracts a row’s mean and divides by its standard deviation. Try it on your words, in a small block with random matrices. ε avoids a division by 0{epsilon}",
         { controls: ["scale"] },
       ],
-      show: ["scaled", "normed"],
+      show: ["x", "scaled", "normed"],
       follow: 2,
     },
     {

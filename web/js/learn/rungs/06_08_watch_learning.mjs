@@ -297,7 +297,7 @@ export function twoJobs(settings) {
     },
     buttons: training.buttons,
     status,
-    picture: [rowOf(tables[0].element, curves, lossBars), rowOf(tables[1].element, tables[2].element)],
+    picture: [rowOf(...tables.map((table) => table.element)), rowOf(curves, lossBars)],
   };
 }
 

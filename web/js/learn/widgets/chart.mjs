@@ -7,39 +7,55 @@ import { bar } from "../../widgets/controls.mjs";
 import { LineChart } from "../../widgets/line_chart.mjs";
 
 const LARGE = [520, 210];
-/** The sizes of charts that share a row with others. */
+/** The size of charts that share a row with others. */
 export const SMALL = [340, 120];
 const FRAME = { left: 52, right: 26, top: 14, bottom: 44 };
-const ONE_LINE = 20; // units that are free below if the name of the axis stands between the labels of both ends
+const ONE_LINE = 20; // pixels that are free below if the name of the axis stands between the labels of both ends
+const CHARACTER = 8; // the width of one in a label, at most
 
 /**
  * Lines over `x`.
- * @param {object} chart
- * @param {string} chart.label
- * @param {string[] | { from: number, to: string, count: number }} chart.x a label for each point, or for both ends
- * @param {Record<string, number[]>} chart.lines
- * @param {Record<string, number>} [chart.levels] across the chart
- * @param {number} [chart.mark] index of a point to mark
- * @param {number | null} [chart.below] the lower end of the chart; null to fit it to the numbers
- * @param {number | null} [chart.above] the upper end, likewise
- * @param {number[]} [chart.size] width and height, in units of which a character is 13 high
- * @param {string} chart.xName
- * @param {string} chart.yName
- * @param {string} [chart.title] the heading, if not `yName`
+ * @typedef {object} Chart
+ * @property {string} label
+ * @property {string[] | { from: number, to: string, count: number }} x a label for each point, or for both ends
+ * @property {Record<string, number[]>} lines
+ * @property {Record<string, number>} [levels] across the chart
+ * @property {number} [mark] index of a point to mark
+ * @property {number | null} [below] the lower end of the chart; null to fit it to the numbers
+ * @property {number | null} [above] the upper end, likewise
+ * @property {number[]} [size] width and height in pixels, until the page has laid it out, and the height ever after
+ * @property {string} xName
+ * @property {string} yName
+ * @property {string} [title] the heading, if not `yName`
  */
-export function chart({
-  label,
-  x,
-  lines,
-  levels = {},
-  mark = -1,
-  below = null,
-  above = null,
-  size = LARGE,
-  xName,
-  yName,
-  title,
-}) {
+
+/** A chart that is drawn for the width that it has, so that its labels keep their size. @param {Chart} options */
+export function chart(options) {
+  const { label, lines, levels = {}, size = LARGE, yName, title } = options;
+  const css = size === SMALL ? "hl-chart hl-small" : "hl-chart";
+  const picture = svg("svg", { role: "img", "aria-label": label, class: css });
+  const [width, height] = size;
+  /** @param {number} shown */
+  const draw = (shown) => {
+    const drawing = drawn(options, [shown, height]);
+    picture.setAttribute("viewBox", drawing.box);
+    picture.replaceChildren(...drawing.parts);
+  };
+  draw(width);
+  const watch = new ResizeObserver(() => {
+    const { clientWidth } = picture;
+    if (clientWidth && clientWidth !== picture.viewBox.baseVal.width) draw(clientWidth);
+  });
+  watch.observe(picture);
+  const axis = title ? [" ", make("span", { class: "hl-axes" }, yName)] : [];
+  const caption = make("figcaption", {}, make("b", {}, title ?? yName), ...axis);
+  const keys = legend(lines, levels);
+  const isNeeded = keys.children.length > 1; // a single line is named by the title
+  return make("figure", { class: "hl-figure" }, caption, picture, ...(isNeeded ? [keys] : []));
+}
+
+/** @param {Chart} chart @param {number[]} size */
+function drawn({ x, lines, levels = {}, mark = -1, below = null, above = null, xName }, size) {
   const every = [...Object.values(lines).flat(), ...Object.values(levels)];
   const high = Math.max(...every);
   const low = below ?? Math.min(...every);
@@ -47,16 +63,14 @@ export function chart({
   const frame = { ...FRAME, bottom: FRAME.bottom - (Array.isArray(x) ? 0 : ONE_LINE) };
   const count = Array.isArray(x) ? x.length : Math.max(2, x.count);
   const drawing = new LineChart({ size, frame, x: [0, count - 1], y: [below ?? low - room, above ?? high + room] });
-  /** @param {string} content @param {number} place @param {number} y @param {string} anchor @param {string} [css] */
-  const write = (content, place, y, anchor, css = "") =>
-    drawing.write(content, { x: place, y, class: css, "text-anchor": anchor });
+  /** @param {string} content @param {number} place @param {number} y @param {string} anchor */
+  const write = (content, place, y, anchor) => drawing.write(content, { x: place, y, "text-anchor": anchor });
 
   drawing.grid("hl-grid");
   const labelY = drawing.bottom + 16;
-  /** On a phone every other label is left out, but never the last. @param {number} i */
-  const everyOther = (i) => ((count - 1 - i) % 2 ? "hl-between" : "");
-  if (Array.isArray(x)) x.forEach((name, i) => write(name, drawing.x(i), labelY, "middle", everyOther(i)));
-  else {
+  if (Array.isArray(x)) {
+    for (const i of labelled(x, (place) => drawing.x(place))) write(x[i], drawing.x(i), labelY, "middle");
+  } else {
     write(String(x.from), drawing.x(0), labelY, "middle");
     write(x.to, drawing.x(count - 1), labelY, "end");
   }
@@ -70,19 +84,25 @@ export function chart({
     const points = values.map((value, at) => /** @type {[number, number]} */ ([at, value]));
     drawing.line(points, `hl-line hl-line-${i}`);
   });
-  const css = size === SMALL ? "hl-chart hl-small" : "hl-chart";
-  const box = { viewBox: drawing.box, role: "img", "aria-label": label, class: css };
-  const axis = title ? [" ", make("span", { class: "hl-axes" }, yName)] : [];
-  const caption = make("figcaption", {}, make("b", {}, title ?? yName), ...axis);
-  const keys = legend(lines, levels);
-  const isNeeded = keys.children.length > 1; // a single line is named by the title
-  return make(
-    "figure",
-    { class: "hl-figure" },
-    caption,
-    svg("svg", box, ...drawing.parts),
-    ...(isNeeded ? [keys] : []),
-  );
+  return drawing;
+}
+
+/**
+ * The points whose labels have room next to each other, always with the last.
+ * @param {string[]} labels
+ * @param {(i: number) => number} place
+ */
+function labelled(labels, place) {
+  /** @type {number[]} */
+  const found = [];
+  let free = Infinity;
+  for (let i = labels.length - 1; i >= 0; i--) {
+    const half = (CHARACTER * (labels[i].length + 1)) / 2;
+    if (place(i) + half > free) continue;
+    found.push(i);
+    free = place(i) - half;
+  }
+  return found;
 }
 
 /**
