@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from model.loaded import load
 from model.lens.text_pass import TextPass
+from model.loaded import load
 from web.learn.kite import COPYING, by_the_lessons
 from web.learn.lessons import LESSONS
 from web.serving.served_models import ServedModels

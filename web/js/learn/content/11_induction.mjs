@@ -43,7 +43,7 @@ export const content = {
       text: [
         "Neither head helps without the other. Where this model’s training was recorded, you can watch both form.",
       ],
-      show: ["formation", "repetition"],
+      show: ["formation"],
     },
     {
       title: "Take one away",

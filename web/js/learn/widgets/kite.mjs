@@ -48,7 +48,7 @@ export const story = () => make("div", {}, text(), chart("What it expects next",
 
 /** What the stream of “my” says after each addition: the word that would be written, and the chance of “kite”. */
 export function notebook() {
-  const element = make("div", {}, text(), additions(NOTEBOOK));
+  const element = make("div", { class: "hl-notebook" }, text(), additions(NOTEBOOK));
   void ask("kite", {}).then(
     ({ notebook: found }) => found && element.lastElementChild?.replaceWith(additions(found)),
     () => {}, // the recorded numbers stay
@@ -60,10 +60,10 @@ export function notebook() {
 function additions(all) {
   const first = all.findIndex(({ word }) => word !== all[0].word);
   const rows = all.slice(Math.max(0, first - 1)).map(({ layer, part, word, chance }, i) => ({
-    label: `${i ? "" : "up to "}layer ${layer}, ${part}: “${word}”`,
+    label: `${i ? "" : "until "}${part} ${layer}: “${word}”`,
     value: chance,
   }));
-  return bars("After each addition: the likeliest word, and the chance of “kite”", rows, 1, { format: share });
+  return bars("After the part of each layer: the likeliest word, and the chance of “kite”", rows, 1, { format: share });
 }
 
 const RECORDED = "As recorded: this server does not offer stories-bpe, the model of the story.";
