@@ -78,7 +78,7 @@ OURS_DRAWN = """(n) => when(() => {
 IS_WRITING = "document.querySelector('.hs-written .hs-text').classList.contains('hs-growing')"
 HAS_ENDED = "!document.querySelector('.hs-written .hs-text').classList.contains('hs-growing')"
 DRAWN = """() => when(() =>
-  document.querySelector(".hs-thread-strong") && document.querySelector(".hs-head-tile canvas")?.width > 8
+  document.querySelector(".hs-thread-strong") && document.querySelector(".hs-all-heads canvas")?.width > 8
 )"""
 TAKEN_OVER = "() => when(() => document.querySelector('.hs-page') && !document.getElementById('hs-early'))"
 READABLE = "performance.getEntriesByName('first-contentful-paint')[0].startTime"

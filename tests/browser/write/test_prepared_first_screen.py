@@ -29,7 +29,7 @@ new PerformanceObserver((list) => {
 const hasFont = () => document.fonts.check('16px "IBM Plex Sans"');
 const drawn = (canvas) => canvas && canvas.width > 1;
 const look = () => {
-  const stands = document.querySelector(".hs-thread-strong") && drawn(document.querySelector(".hs-head-tile canvas"));
+  const stands = document.querySelector(".hs-thread-strong") && drawn(document.querySelector(".hs-all-heads canvas"));
   if (stands) [window.stood, window.hadFont] = [performance.now(), hasFont()];
   else requestAnimationFrame(look);
 };

@@ -451,7 +451,7 @@ def test_the_opening_plays_once_and_any_key_ends_it(browser: Any, stories: Serve
     page.add_init_script('localStorage["headscope-details"] = ""')
     page.goto(stories.url, wait_until="commit")  # it may play before the last file has come
     expect(page.locator(".hs-waiting").first).to_be_attached()
-    for part in (".hs-verdict", ".hs-next-words", ".hs-card", ".hs-head-tile.hs-named canvas"):  # not said beforehand
+    for part in (".hs-verdict", ".hs-next-words", ".hs-card", ".hs-all-heads canvas"):  # not said beforehand
         expect(page.locator(part).first).to_have_css("opacity", "0")
     page.keyboard.press("Shift")
     expect(page.locator(".hs-verdict")).to_have_css("opacity", "1")

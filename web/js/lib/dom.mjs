@@ -55,6 +55,17 @@ export function setText(element, text) {
 }
 
 /**
+ * Replace what an element contains if it differs, for the same reason.
+ * @param {Element} element
+ * @param {...(Node | string)} children
+ */
+export function setChildren(element, ...children) {
+  const other = /** @type {Element} */ (element.cloneNode());
+  other.append(...children);
+  if (!other.isEqualNode(element)) element.replaceChildren(...other.childNodes);
+}
+
+/**
  * Hide or show an element; one that stays as it is is not touched, so that its styles are not recomputed.
  * @param {HTMLElement} element
  * @param {boolean} isHidden

@@ -15,6 +15,7 @@ export class Editor {
   #before = ""; // what stood there when it was opened
   /** @type {Purpose} */
   #purpose = "change";
+  #isSent = false; // the text: it is open until the text that is written takes its place
 
   /**
    * @param {ShownText} store
@@ -60,8 +61,8 @@ export class Editor {
       event.preventDefault();
     });
     onChange(
-      () => [store.isGrowing],
-      () => this.isOpen && store.isGrowing && this.close(),
+      () => [store.isGrowing, store.pointer.run],
+      () => (store.isGrowing || this.#isSent) && this.close(),
     );
   }
 
@@ -78,6 +79,7 @@ export class Editor {
     const isSecond = purpose === "compare";
     this.#purpose = purpose;
     this.isOpen = true;
+    this.#isSent = false;
     this.problem.textContent = "";
     const model = this.texts?.models.find(({ name }) => name === baseName(store.pointer.model));
     this.read.hidden = isSecond || this.#isChat;
@@ -131,8 +133,7 @@ export class Editor {
 
   /** @param {boolean} [isMessage] the first one of a conversation */
   #write(isMessage = this.#isChat) {
-    const { value } = this.field;
-    this.close();
-    this.texts?.writing.writeText(value, isMessage);
+    this.#isSent = true;
+    this.texts?.writing.writeText(this.field.value, isMessage);
   }
 }

@@ -1,6 +1,6 @@
 // The open head: its matrix, and what it does for the next word. It opens from its tile.
 
-import { isStill, make, setText } from "../../lib/dom.mjs";
+import { isStill, make, setChildren, setText } from "../../lib/dom.mjs";
 import { isHead, isSamePicture, spokenHead } from "../../lib/heads.mjs";
 import { share, signed } from "../../lib/numbers.mjs";
 import { tile as tileOf } from "../../lib/drawing/thumbnails.mjs";
@@ -22,6 +22,7 @@ export class HeadCard {
   /** @type {{ query: number, key: number } | null} the cell under the pointer */
   #pointed = null;
   #drawn = "";
+  #side = 344; // of the matrix, in CSS pixels
 
   /**
    * @param {ShownText} store
@@ -94,7 +95,8 @@ export class HeadCard {
     this.element.dataset.kind = kind;
     this.head = head;
     this.picture = picture;
-    const room = this.canvas.clientWidth * (window.devicePixelRatio || 1) || 344;
+    this.#side = this.canvas.clientWidth || 344; // before anything changes that the browser would have to lay out
+    const room = this.#side * (window.devicePixelRatio || 1);
     const painter = new KindPainter(store.data.thumbnails, this.#rows, room);
     const drawn = [store.pointer.run, picture, kind].join();
     if (store.pointer.state === "snapshot" && drawn !== this.#drawn) blend(this.canvas);
@@ -110,7 +112,7 @@ export class HeadCard {
     this.element.classList.toggle("hs-cut", isCut);
     this.off.hidden = !isOne;
     this.off.disabled = !step.whole?.isKnown;
-    this.off.replaceChildren("Turn ", make("span", { class: "hs-on-wide" }, "this head "), isCut ? "on" : "off");
+    setChildren(this.off, "Turn ", make("span", { class: "hs-on-wide" }, "this head "), isCut ? "on" : "off");
     this.#describe();
   }
 
@@ -147,12 +149,12 @@ export class HeadCard {
     const tokens = store.tokens.slice(0, Math.max(at, query) + 1);
     const from = `${spokenInWord(tokens, query)} ${isCut ? "looked" : "looks"} at `;
     const much = weight === null ? [] : [": ", make("b", {}, share(weight))];
-    this.looks.replaceChildren(from, make("b", {}, spokenInWord(tokens, key)), ...much);
+    setChildren(this.looks, from, make("b", {}, spokenInWord(tokens, key)), ...much);
     const adds = shown?.adds?.[head];
     const word = spoken(step.texts[shown?.target ?? -1] ?? "");
-    if (isCut) this.adds.replaceChildren("switched off");
-    else if (adds === undefined) this.adds.replaceChildren();
-    else this.adds.replaceChildren("adds ", make("b", {}, signed(adds, 1)), ` to the score of ${word}`);
+    if (isCut) setChildren(this.adds, "switched off");
+    else if (adds === undefined) setChildren(this.adds);
+    else setChildren(this.adds, "adds ", make("b", {}, signed(adds, 1)), ` to the score of ${word}`);
   }
 
   /**
@@ -162,7 +164,7 @@ export class HeadCard {
    */
   #label({ query, key }) {
     const n = this.#rows;
-    const pitch = this.matrix.clientHeight / n;
+    const pitch = this.#side / n;
     const isNear = (query - key) * pitch < LABEL; // the labels would stand on each other
     const rows = pitch >= LABEL ? [...Array(n).keys()] : isNear ? [query] : [key, query];
     const { tokens } = this.store;

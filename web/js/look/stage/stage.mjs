@@ -276,10 +276,8 @@ export class Stage {
     if (leading >= 0 && state !== "linked" && state !== "snapshot") store.view.choose(headAt(leading, store.pointer));
   }
 
-  /** While the text grows, once a frame. */
   #drawCard() {
-    if (this.store.isGrowing) this.#cardFrame.request();
-    else this.#drawCardNow();
+    this.#cardFrame.request();
   }
 
   #drawCardNow() {

@@ -2,6 +2,7 @@
 // the sentence names have full ink and a frame.
 
 import { make, NextFrame, setText } from "../../lib/dom.mjs";
+import { context2d, sharpContext } from "../../lib/drawing/canvas.mjs";
 import { allHeads, groupSentence, headAt, isSamePicture, spokenHead } from "../../lib/heads.mjs";
 import { signed } from "../../lib/numbers.mjs";
 import { listen, onResize } from "../../lib/reactive.mjs";
@@ -24,10 +25,11 @@ const LEAST_NUMBER = 0.5; // of the most ink: tiles with less of it show no numb
 /**
  * @typedef {object} Tile
  * @property {HTMLButtonElement} button
- * @property {HTMLCanvasElement} canvas
  * @property {HTMLElement} role
  * @property {HTMLElement} number the name of the head, or the number of an answer
  * @property {string} drawn
+ * @property {number} left of its place in the field, in CSS pixels
+ * @property {number} top
  */
 
 /** The colour of a number in the field. @param {Overlay} overlay @param {number | null} value */
@@ -51,7 +53,7 @@ export class Tiles {
   #tiles = [];
   #shape = "";
   #isLaidOut = false;
-  #room = 60;
+  #size = { width: 60, height: 60 }; // of a tile, in CSS pixels
   /** @type {Set<number>} */
   #due = new Set();
   #frame = new NextFrame(() => {
@@ -67,7 +69,9 @@ export class Tiles {
   constructor(store, step, light) {
     this.store = store;
     this.step = step;
-    this.element = make("div", { class: "hs-all-heads", role: "group" });
+    // One for all tiles, which lie on it: a canvas in each would be as many layers for the browser to put together.
+    this.canvas = make("canvas", { "aria-hidden": "true" });
+    this.element = make("div", { class: "hs-all-heads", role: "group" }, this.canvas);
     const at = (/** @type {Event} */ { target }) =>
       this.#tiles.findIndex(({ button }) => target instanceof Node && button.contains(target));
     this.element.addEventListener("pointerover", (event) => {
@@ -112,15 +116,15 @@ export class Tiles {
     this.#tiles = !run
       ? []
       : allHeads(this.store.pointer).map((head) => {
-          const [canvas, role] = [make("canvas"), make("b")];
+          const role = make("b");
           const number = make("span", {}, tileName(head));
           const name = make("span", { class: "hs-head-tile-name", "aria-hidden": "true" }, role, number);
-          const button = make("button", { type: "button", class: "hs-head-tile", tabindex: -1 }, canvas, name);
+          const button = make("button", { type: "button", class: "hs-head-tile", tabindex: -1 }, name);
           button.dataset.head = head.join();
           button.classList.toggle("hs-begins-group", startsGroup(head, this.store.pointer));
-          return { button, canvas, role, number, drawn: "" };
+          return { button, role, number, drawn: "", left: 0, top: 0 };
         });
-    this.element.replaceChildren(...this.#tiles.map(({ button }) => button));
+    this.element.replaceChildren(this.canvas, ...this.#tiles.map(({ button }) => button));
     this.element.setAttribute("aria-label", `All ${this.#tiles.length} heads: a row is a layer, the first at the top`);
     this.roving.update();
   }
@@ -139,7 +143,13 @@ export class Tiles {
     element.style.setProperty("--gap", `${gap}px`);
     element.style.setProperty("--columns", String(store.pointer.n_head));
     element.classList.toggle("hs-grouped", group > 1);
-    this.#room = Math.max(width, height) * (window.devicePixelRatio || 1);
+    this.#size = { width, height };
+    for (const tile of this.#tiles) {
+      [tile.left, tile.top] = [tile.button.offsetLeft, tile.button.offsetTop];
+      tile.drawn = "";
+    }
+    const { left, top } = this.#tiles[this.#tiles.length - 1];
+    sharpContext(this.canvas, left + width, top + height);
   }
 
   draw() {
@@ -157,7 +167,11 @@ export class Tiles {
     const { store, step } = this;
     const { shown } = step;
     const rows = step.query >= 0 ? step.query + 1 : store.readable;
-    const painter = new KindPainter(store.data.thumbnails, rows, this.#room);
+    const { width, height } = this.#size;
+    const room = Math.max(width, height) * (window.devicePixelRatio || 1);
+    const painter = new KindPainter(store.data.thumbnails, rows, room);
+    const context = context2d(this.canvas);
+    let isBlending = store.pointer.state === "snapshot";
     const names = kindWords(unitOf(store));
     const overlay = store.answer.shownOverlay;
     this.element.classList.toggle("hs-of-answer", overlay !== null);
@@ -194,11 +208,12 @@ export class Tiles {
       button.setAttribute("aria-label", said.filter(Boolean).join(", "));
       button.setAttribute("aria-pressed", String(isSamePicture(head, store.open)));
       const { side, factor } = store.data.thumbnails;
-      const drawn = [store.pointer.run, side, factor, rows, painter.theme, kind, this.#room].join();
+      const drawn = [store.pointer.run, side, factor, rows, painter.theme, kind].join();
       if (tile.drawn === drawn && !store.isGrowing) continue;
-      if (store.pointer.state === "snapshot") blend(tile.canvas);
+      if (isBlending) blend(this.canvas);
+      isBlending = false;
       tile.drawn = drawn;
-      painter.paint(tile.canvas, store.data.index(head), kind);
+      painter.paintAt(context, store.data.index(head), kind, { x: tile.left, y: tile.top, width, height });
     }
   }
 }

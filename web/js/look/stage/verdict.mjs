@@ -1,7 +1,7 @@
 // What is said of the next word, in one or two sentences, and what can be done about it. Both stand below the sentence
 // at the left; the list of next words is at their right.
 
-import { isStill, make, setText } from "../../lib/dom.mjs";
+import { isStill, make, setChildren, setText } from "../../lib/dom.mjs";
 import { headIndex, spokenHead } from "../../lib/heads.mjs";
 import { mostProbable } from "../../lib/sampling.mjs";
 import { changeWords, likeliestWords, offWords, originOf, restWords } from "../../lib/without_heads.mjs";
@@ -85,9 +85,9 @@ export class Verdict {
     this.write.disabled = this.back.disabled = isGrowing;
     this.off.classList.toggle("hs-is-off", step.isOff);
     const how = step.isOff ? [offPhones("back "), "on"] : ["off"];
-    if (n === 1) this.off.replaceChildren("Turn it ", ...how);
-    else this.off.replaceChildren("Turn ", offPhones("these "), n ? `${n} heads ` : "heads ", ...how);
-    this.next.replaceChildren("Next", offPhones(` ${unit}`));
+    if (n === 1) setChildren(this.off, "Turn it ", ...how);
+    else setChildren(this.off, "Turn ", offPhones("these "), n ? `${n} heads ` : "heads ", ...how);
+    setChildren(this.next, "Next", offPhones(` ${unit}`));
     this.next.disabled = isBusy || isGrowing || step.query + 1 >= pointer.context_length;
     goOn.hidden = isGrowing || store.length >= pointer.context_length || pointer.chat !== null;
     this.back.hidden = !canTakeBack();
