@@ -83,6 +83,11 @@ DRAWN = """() => when(() =>
 TAKEN_OVER = "() => when(() => document.querySelector('.hs-page') && !document.getElementById('hs-early'))"
 READABLE = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 FIRST_FETCH = "performance.getEntriesByType('resource').find((entry) => entry.name.includes('/rows')).startTime"
+SHIFTED = """() => {
+  window.shift = 0;
+  const see = (list) => list.getEntries().forEach(({ value }) => (shift += value));
+  new PerformanceObserver(see).observe({ type: "layout-shift" });
+}"""
 BERTVIZ_DRAWN = "() => when(() => document.querySelectorAll('svg .attn-line-group, svg #attention line').length > 0)"
 
 
@@ -181,6 +186,31 @@ def first_visit(browser: Any, url: str) -> dict[str, float]:
     return found
 
 
+def watched_writing(browser: Any, url: str) -> dict[str, float]:
+    """The tasks of the first page while a text is written, until its threads are drawn, and its layout shift."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(120_000)
+    page.add_init_script(PROBE + PLAYED)
+    page.goto(url)
+    page.evaluate(DRAWN)
+    page.evaluate(TAKEN_OVER)
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
+    page.get_by_role("button", name="Write your own").click()
+    page.get_by_label("Your text").fill("Once upon a time")
+    page.evaluate(SHIFTED)
+    write = page.get_by_role("button", name="Let it write").element_handle()
+    with traced(browser, page) as trace:
+        write.dispatch_event("click")
+        page.wait_for_function("document.querySelector('.hs-slot').hidden", polling=100)
+        page.wait_for_function("!document.querySelector('.hs-slot').hidden", polling=500)
+        page.wait_for_selector(".hs-threads path", state="attached")
+    tasks, _ = tasks_and_paints(trace)
+    times = [task["tdur"] / 1000 for task in tasks if "tdur" in task]  # those begun before have none
+    found = {"tasks": sum(time > 50 for time in times), "longest": max(times), "shift": page.evaluate("shift")}
+    page.close()
+    return found
+
+
 def heads_opened(page: Any, n_tokens: int) -> list[float]:
     """Seconds until each of three heads is drawn after a click on its tile."""
     seconds = []
@@ -209,18 +239,32 @@ def prompt_for(page: Any, prompt: str, n_new: int) -> None:
     page.keyboard.press("Escape")
 
 
-def frames_ms(browser: Any, page: Any) -> list[float]:
-    """Milliseconds of processor time of each frame painted while a text is written: script, layout, paint."""
+@contextmanager
+def traced(browser: Any, page: Any) -> Iterator[list[Any]]:
+    """Yield a list that has the events of the page, once the block has ended."""
+    events: list[Any] = []
     browser.start_tracing(page=page, categories=["devtools.timeline", "toplevel"])
-    page.get_by_role("button", name="Write", exact=True).click()
-    page.wait_for_function(IS_WRITING)
-    page.wait_for_function(HAS_ENDED, polling=500)  # polling in every frame would make frames of its own
-    events = [each for each in json.loads(browser.stop_tracing())["traceEvents"] if "dur" in each]
+    yield events
+    events += json.loads(browser.stop_tracing())["traceEvents"]
+
+
+def tasks_and_paints(trace: list[Any]) -> tuple[list[Any], list[float]]:
+    """The tasks of the thread that paints, and when it painted."""
+    events = [each for each in trace if "dur" in each]
     threads = Counter((each["pid"], each["tid"]) for each in events if each["name"] == "Paint")
     (main_thread, _), *_ = threads.most_common(1)
     own = [each for each in events if (each["pid"], each["tid"]) == main_thread]
-    paints = sorted(each["ts"] for each in own if each["name"] == "Paint")
     tasks = [each for each in own if each["name"] == "ThreadControllerImpl::RunTask"]
+    return tasks, sorted(each["ts"] for each in own if each["name"] == "Paint")
+
+
+def frames_ms(browser: Any, page: Any) -> list[float]:
+    """Milliseconds of processor time of each frame painted while a text is written: script, layout, paint."""
+    with traced(browser, page) as trace:
+        page.get_by_role("button", name="Write", exact=True).click()
+        page.wait_for_function(IS_WRITING)
+        page.wait_for_function(HAS_ENDED, polling=500)  # polling in every frame would make frames of its own
+    tasks, paints = tasks_and_paints(trace)
     return [
         task["tdur"] / 1000
         for task in tasks
@@ -361,6 +405,15 @@ def main() -> None:
             page.close()
         case = "stories-bpe, frame while writing, p95"
         rows.append(Row(case, "ms of processor time (bar 16)", statistics.quantiles(frames, n=20)[-1], "less"))
+    with chromium(path) as browser, served([stories]) as (url, _):
+        texts = [watched_writing(browser, url) for _ in range(rounds)]
+        case = "stories-bpe, a text written and watched, processor / 4"
+        for what, unit in {
+            "tasks": "tasks over 50 ms of processor time (bar 0)",
+            "longest": "ms, the longest task",
+            "shift": "layout shift (bar 0.02)",
+        }.items():
+            rows.append(Row(case, unit, statistics.median(text[what] for text in texts), "less"))
     many = random_checkpoint("llama-480-heads-random", MANY_HEADS_SHAPE, model.load(stories).tokenizer)
     with chromium(path) as browser, served([many]) as (url, services):
         long = measure_long(browser, url, services.served.models[many.name], 2_000, 100)
