@@ -44,7 +44,7 @@ export class Editor {
     this.first = make("span", {});
     this.firstLine = make("p", { class: "hs-editor-first" }, badge("a"), this.first);
     this.element = make("div", { class: "hs-editor" }, this.firstLine, this.field);
-    this.about = make("p", { class: "hs-stage-say" }, "This is ", make("b", {}, "B"));
+    this.about = make("p", { class: "hs-editor-about" }, "This is ", make("b", {}, "B"));
     this.about.append(
       ": change a word, or write another text. You will see where the two part, and which heads differ.",
     );
