@@ -11,6 +11,7 @@ from helpers.files import ROOT
 from helpers.models import tiny_model
 from helpers.oracles import published
 from web.learn.bigram import recorded
+from web.learn.lesson_request import SHOWN_WORDS
 from web.learn.lessons import LESSONS
 from web.serving.served_models import ServedModels
 from web.serving.snapshots import Snapshots
@@ -25,6 +26,10 @@ def snapshots() -> Snapshots:
     served.shared["tiny"] = tiny_model()
     served.ready.set_result(None)
     return Snapshots(served)
+
+
+def test_the_page_says_how_many_words_it_shows() -> None:
+    assert f'"up to {SHOWN_WORDS} words"' in (LEARN / "main.mjs").read_text()
 
 
 def test_rung_7_names_the_chapter_s_second_row(snapshots: Snapshots) -> None:

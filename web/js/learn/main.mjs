@@ -142,7 +142,9 @@ export class Lessons {
     });
     const buttons = this.presets.map(({ button }) => button);
     const label = make("label", { for: "hl-sentence" }, "Your sentence");
-    const form = make("form", { class: "hl-sentence" }, label, this.input, use, ...buttons);
+    const most = make("small", { id: "hl-most" }, "up to 10 words"); // as many as the pictures show
+    this.input.setAttribute("aria-describedby", most.id);
+    const form = make("form", { class: "hl-sentence" }, label, this.input, most, use, ...buttons);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.changeSentence(this.input?.value ?? "");
