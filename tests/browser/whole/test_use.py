@@ -65,6 +65,9 @@ def test_an_answer_moves_nothing_and_examples_fit_a_phone(page: Any) -> None:
         example = page.locator(f"#use\\/{name}")
         example.get_by_role("button", name="Run").click()
         expect(example.locator(".hu-answer .hu-soft").last).to_contain_text("Answered in")
+    opened = page.locator("#use\\/attention details")
+    opened.locator("summary").click()
+    expect(opened).to_contain_text('"attention"')
     assert page.evaluate(tops) == before
     page.set_viewport_size({"width": 390, "height": 844})
     wide = "[...document.querySelectorAll('.hu-page pre')].filter((each) => each.scrollWidth > each.clientWidth).length"

@@ -1,13 +1,14 @@
 // The Use tab: how programs get what the page shows. Text on the left, code on the right, answers below the code.
 
-import { loadStyle, make, setFlag, setText } from "../lib/dom.mjs";
+import { loadStyle, make, setFlag } from "../lib/dom.mjs";
 import { request } from "../lib/http.mjs";
 import { modelChosen, pageShown } from "../lib/page_events.mjs";
 import { copying } from "../widgets/copy.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 import { Roving } from "../widgets/roving.mjs";
+import { json } from "./answers.mjs";
 import { painted } from "./paint.mjs";
-import { LANGUAGES, sectionsOf } from "./sections.mjs";
+import { LANGUAGES, NEEDED, sectionsOf } from "./sections.mjs";
 import { shownNow } from "./view.mjs";
 
 /** @import { Sent } from "../calls/call.mjs" */
@@ -78,11 +79,12 @@ class UsePage {
   }
 
   /** @param {Shown} shown */
-  #showView({ model, text, head: [layer, head] }) {
+  #showView({ model, text, head: [layer, head], asked }) {
     const short = text.length > 2 * ENDS ? `${text.slice(0, ENDS)} … ${text.slice(-ENDS)}` : text;
     const fact = (/** @type {string} */ name, /** @type {string} */ value) =>
       make("span", {}, `${name} `, make("b", {}, value));
     const facts = [fact("Model", model || "the first"), fact("Text", short), fact("Head", `${layer}·${head}`)];
+    if (asked) facts.push(fact("Question", asked.route.replaceAll("-", " ")));
     const change = make("a", { href: "#" }, "Change it in Look");
     this.view.replaceChildren(...facts, change);
   }
@@ -105,7 +107,7 @@ class Example {
     const heading = make("h3", {}, make("a", { href: `#use/${id}` }, title));
     const rows = options.flatMap(([name, meaning]) => [make("dt", {}, name), make("dd", {}, meaning)]);
     const text = make("div", {}, heading, make("p", {}, about), ...(rows.length ? [make("dl", {}, ...rows)] : []));
-    this.language = make("span", { class: "hu-soft" });
+    this.language = make("span", {});
     this.code = make("code", {});
     const copyButton = smallButton("Copy", () => void copy(this.code.textContent));
     const { said, copy } = copying(copyButton);
@@ -128,8 +130,17 @@ class Example {
     const own = "only" in code ? null : code[language];
     const words =
       "only" in code ? code.only : own ? LANGUAGES[language] : `curl (${LANGUAGES[language]} has no call for this)`;
-    setText(this.language, words);
+    const [needed, where] = ("only" in code ? code.needs : own && NEEDED[language]) ?? [];
+    const install = needed ? [" needs ", make("code", {}, `pip install ${needed}`), where ?? ""] : [];
+    this.language.replaceChildren(words, ...install);
     this.code.replaceChildren(...painted(own || ("only" in code ? code.code : (code.curl ?? ""))));
+  }
+
+  /** All of an answer, folded below the part of it that is shown. @param {unknown} found */
+  #whole(found) {
+    const details = make("details", {}, make("summary", {}, "Answer as JSON"), ...json(found));
+    details.addEventListener("toggle", () => (this.answer.scrollTop = details.open ? details.offsetTop : 0));
+    return details;
   }
 
   async #run() {
@@ -141,7 +152,8 @@ class Example {
       const found = await fetched(run.path, run.sent);
       const seconds = ((performance.now() - began) / 1000).toFixed(2);
       const how = make("p", { class: "hu-soft" }, `Answered in ${seconds} s.`);
-      this.answer.replaceChildren(...run.show(found), how);
+      const whole = run.sent.file ? [] : [this.#whole(found)];
+      this.answer.replaceChildren(...(run.show ? [...run.show(found), how, ...whole] : [...json(found), how]));
     } catch (error) {
       this.answer.replaceChildren(make("p", { class: "hu-problem" }, /** @type {Error} */ (error).message));
     }

@@ -4,7 +4,7 @@ import { percent, signed } from "../lib/numbers.mjs";
 import { curl, javascript, openai, openaiClient, addressOf } from "../calls/call.mjs";
 import { argumentsOf, lensCall, python, withModel } from "../calls/python.mjs";
 import { plainly } from "../lib/words.mjs";
-import { bars, continued, files, json } from "./answers.mjs";
+import { bars, continued, files } from "./answers.mjs";
 
 /** @import { Fields, Path, Sent } from "../calls/call.mjs" */
 /** @import { Shown } from "./view.mjs" */
@@ -14,6 +14,11 @@ export const LANGUAGES = { curl: "curl", python: "Python", openai: "openai", jav
 
 /** @typedef {keyof typeof LANGUAGES} Language */
 
+/** @typedef {[packages: string, where?: string]} Needed what is installed first */
+
+/** @type {Partial<Record<Language, Needed>>} */
+export const NEEDED = { python: [".", " in Headscope’s folder"], openai: ["openai"] };
+
 /**
  * @typedef {object} Section
  * @property {string} id
@@ -21,8 +26,10 @@ export const LANGUAGES = { curl: "curl", python: "Python", openai: "openai", jav
  * @property {string} title
  * @property {string} about
  * @property {[name: string, meaning: string][]} options
- * @property {Partial<Record<Language, string>> | { only: string, code: string }} code `only`: in no other language
- * @property {{ path: string, sent: Sent, show: (answer: any) => Node[], isShort?: boolean }} [run] what *Run* asks for
+ * @property {Partial<Record<Language, string>> | { only: string, needs?: Needed, code: string }} code
+ *   `only`: in no other language
+ * @property {{ path: string, sent: Sent, show?: (answer: any) => Node[], isShort?: boolean }} [run] what
+ *   *Run* asks for, and how its answer looks if not as JSON
  */
 
 /** The fields that have a value. @param {Fields} fields @returns {Fields} */
@@ -170,16 +177,16 @@ function question(shown) {
     run: {
       path: `v1/lens/${route}`,
       sent,
-      show: (answer) => {
-        if (!isAttribution) return json(answer);
-        const heads = /** @type {number[][]} */ (answer.heads).flatMap((row, l) =>
-          row.map((value, h) => ({ name: `head ${l}·${h}`, value })),
-        );
-        const about = `Of ${heads.length} heads, these add most to the logit of “${plainly(answer.token.text)}”:`;
-        return bars(about, heads, signed);
-      },
+      show: isAttribution ? largestParts : undefined,
     },
   };
+}
+
+/** The heads that add most to a logit. @param {{ heads: number[][], token: { text: string } }} answer */
+function largestParts({ heads, token }) {
+  const parts = heads.flatMap((row, l) => row.map((value, h) => ({ name: `head ${l}·${h}`, value })));
+  const about = `Of ${parts.length} heads, these add most to the logit of “${plainly(token.text)}”:`;
+  return bars(about, parts, signed);
 }
 
 /** @param {Shown} shown @returns {Section} */
@@ -223,7 +230,7 @@ function health({ withKey }) {
       openai: `${openaiClient(withKey)}print([model.id for model in client.models.list()])`,
       javascript: javascript("health", {}, []),
     },
-    run: { path: "health", sent: {}, show: json, isShort: true },
+    run: { path: "health", sent: {}, isShort: true },
   };
 }
 
@@ -243,7 +250,8 @@ function gradioClient({ model, read, written, withKey }) {
       "Everything also has an endpoint of Gradio, such as /tokenize, /models, or /train, which trains a small GPT.",
     options: [],
     code: {
-      only: "Python, with gradio_client",
+      only: "Python",
+      needs: ["gradio_client"],
       code: `${withKey ? "import os\n\n" : ""}from gradio_client import Client
 
 client = Client(${server}${key})
