@@ -15,7 +15,7 @@ from ..serving.served_models import ServedModels
 from .lesson_request import MAX_VALUE, SHOWN_WORDS, LessonRequest, check_sentence
 
 SIZE = 3  # numbers of a word
-BOOKS = {"the book": JOURNEY, "this example": SHINY}
+BOOKS = {"Raschka’s book": JOURNEY, "this example": SHINY}
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def parse_sentence(served: ServedModels, request: LessonRequest) -> Sentence:
     book, left_out = book_of(all_words)
     words = list(BOOKS[book]) if book and request.vectors in ("auto", "book") else all_words[:SHOWN_WORDS]
     if book and left_out and words != all_words:
-        notes.append(f"{book.capitalize()} has no numbers for “{'”, “'.join(left_out)}”: the pictures leave it out.")
+        name = book[0].upper() + book[1:]
+        notes.append(f"{name} has no numbers for “{'”, “'.join(left_out)}”: the pictures leave it out.")
     elif len(all_words) > len(words):
         notes.append(f"Your sentence has {counted(all_words)}; the pictures show the first {len(words)}, "
                      f"up to “{words[-1]}”.")  # fmt: skip

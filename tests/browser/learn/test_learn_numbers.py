@@ -192,9 +192,9 @@ def test_dragging_a_number_changes_it(page: Any) -> None:
 @pytest.mark.slow
 def test_where_the_numbers_of_a_sentence_are_from_is_said(page: Any) -> None:
     open_rung(page, 5)
-    expect(page.get_by_text("They are made-up numbers, those that the book uses.")).to_be_visible()
+    expect(page.get_by_text("They are made-up numbers, those that Raschka’s book uses.")).to_be_visible()
     say(page, "Your journey starts with one step.")
-    expect(page.locator(".hl-note")).to_have_text("The book has no numbers for “.”: the pictures leave it out.")
+    expect(page.locator(".hl-note")).to_have_text("Raschka’s book has no numbers for “.”: the pictures leave it out.")
     assert_close(numbers(page, "Context vectors"), published.SIMPLE_CONTEXT)
     say(page, "What is in a name")
     expect(page.get_by_text("They are trained: the token embeddings of tiny")).to_be_visible()

@@ -191,7 +191,7 @@ def test_a_link_to_a_rung_and_back(browser: Any, server: Server) -> None:
 def test_the_browser_keeps_the_progress(page: Any) -> None:
     open_rung(page, 4)
     page.get_by_role("button", name="They stay the same", exact=True).click()
-    expect(page.get_by_text("No: They get smaller. A row of softmax")).to_be_visible()
+    expect(page.get_by_text("No: They get smaller. A row still adds up to 1")).to_be_visible()
     say(page, "What is in a name?")
     open_rung(page, 6)
     page.reload()
@@ -200,7 +200,7 @@ def test_the_browser_keeps_the_progress(page: Any) -> None:
     expect(page.get_by_label("Your sentence", exact=True)).to_have_value("What is in a name?")
     expect(page.locator(".hl-seen")).to_have_count(3)
     open_rung(page, 4)
-    expect(page.get_by_text("No: They get smaller. A row of softmax")).to_be_visible()
+    expect(page.get_by_text("No: They get smaller. A row still adds up to 1")).to_be_visible()
 
 
 @pytest.mark.slow

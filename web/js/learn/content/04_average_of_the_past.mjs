@@ -7,10 +7,10 @@ export const content = {
   core: true,
   learned: "A weighted average of the past is a product with a triangular matrix, which a masked softmax can produce.",
   prediction: {
-    ask: "Each token is about to get a row of weights, one for every token so far, all equal at first. Softmax makes them from scores. One score of a row is raised: what happens to the row’s other weights?",
+    ask: "Each token is about to get a row of weights, one for every token so far, all equal at first, which add up to 1. One token gets more weight: what happens to the others?",
     options: ["They stay the same", "They get smaller", "They get larger"],
     right: 1,
-    why: "A row of softmax always adds up to 1, so what one token gains, the others lose. The same holds for attention weights.",
+    why: "A row still adds up to 1, so what one token gains, the others lose. The same holds for attention weights.",
   },
   steps: [
     {

@@ -44,7 +44,7 @@ export const content = {
     {
       title: "Does it write “kite”?",
       text: [
-        "Back to the story of rung 1. In the figure it goes through all eight layers of stories-bpe by your steps alone: the scores of rung 6, the mask of rung 7, the heads of rung 8, the block of rung 9. What you have built expects “kite”, with the model’s own 94%. And seven of its heads look back at that word.",
+        "Back to the story of rung 1. In the figure it goes through all eight layers of stories-bpe by your steps alone, those of rungs 5 to 9. What you have built expects “kite”, with the model’s own 94%. And seven of its heads look back at that word.",
       ],
       show: ["kiteBuilt"],
     },

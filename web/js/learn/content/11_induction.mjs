@@ -58,7 +58,7 @@ export const content = {
       show: ["kiteAnswer"],
     },
   ],
-  next: "That is where the word came from: from earlier in the text, by heads that learned to look back and copy.",
+  next: "That is where the word came from: from earlier in the text, by heads that learned to look back and copy. Would such heads form in a model of your own?",
   figure: [
     { show: "phrase" },
     { show: "repetition" },

@@ -48,7 +48,7 @@ export const story = () => make("div", {}, text(), chart("What it expects next",
 
 /** What the stream of “my” says after each addition: the word that would be written, and the chance of “kite”. */
 export function notebook() {
-  const element = make("div", { class: "hl-notebook" }, text(), additions(NOTEBOOK));
+  const element = make("div", { class: "hl-known-story" }, text(), additions(NOTEBOOK));
   void ask("kite", {}).then(
     ({ notebook: found }) => found && element.lastElementChild?.replaceWith(additions(found)),
     () => {}, // the recorded numbers stay
@@ -74,7 +74,7 @@ export function storyByTheLessons() {
     "the story through all layers by the steps of rungs 5 to 9, compared with the model’s code",
     true,
   );
-  const element = make("div", {}, story());
+  const element = make("div", { class: "hl-known-story" }, story());
   /** @param {Data["kite"]} data */
   function show(data) {
     if (!data.chances || !data.heads) {
@@ -109,7 +109,7 @@ export class StoryWithoutHeads {
     this.buttons = make("div", { class: "hl-follow", role: "group", "aria-label": "Heads that are taken away" });
     this.without = make("div", {}, chart("Without the seven heads that look back at “kite”", WITHOUT));
     this.said = make("p", { class: "hl-count", role: "status" });
-    this.element = make("div", {}, text(), this.buttons, this.without, this.said);
+    this.element = make("div", { class: "hl-known-story" }, text(), this.buttons, this.without, this.said);
     this.buttons.hidden = true;
     void this.#load();
   }
