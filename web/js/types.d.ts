@@ -316,6 +316,7 @@ export interface SavedView {
   roles: Roles | null;
   attribution: import("./look/state/prepared.mjs").KnownAttribution | null;
   answered: Answered | null;
+  isOnStage?: boolean; // whether the answer was open on the stage
 }
 
 /** A question of Ask as it was sent, and its answer. */

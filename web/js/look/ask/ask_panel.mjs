@@ -5,6 +5,7 @@ import { make, NextFrame, setFlag, setText, steadily } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { askServer } from "../state/ask_server.mjs";
+import { answersOnStage } from "../state/prepared.mjs";
 import { curl } from "../../calls/call.mjs";
 import { lensCall } from "../../calls/python.mjs";
 import { copyMenu } from "../export/copy_answer.mjs";
@@ -105,7 +106,7 @@ export class AskPanel {
   refresh() {
     const { view } = this.store;
     const { askWith, details } = view.options;
-    const isElsewhere = view.options.ask === ON_STAGE && !details && !view.isLookOnly;
+    const isElsewhere = view.options.ask === ON_STAGE && answersOnStage() && (!details || view.isLookOnly);
     const ask = isElsewhere ? "" : view.options.ask;
     const question = QUESTIONS.find(({ key }) => key === ask) ?? null;
     const wasHidden = this.element.hidden;

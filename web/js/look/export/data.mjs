@@ -101,10 +101,11 @@ export async function toHtml(store) {
   const response = await request("look/file", { body: { sha256, ids: store.ids, n_prompt, head_mask, settings } });
   const { options, open, locked, step } = store.linkState;
   const { roles, answer, attribution } = store;
-  const { answered } = answer;
+  const answered = answer.onStage ?? answer.answered;
+  const isOnStage = answer.onStage !== null;
   const ask = answered ? options.ask : ""; // a question without its answer would stay open for good
   /** @type {import("../../types.js").SavedView} */
-  const view = { options: { ...options, ask }, open, locked, step, roles, attribution, answered };
+  const view = { options: { ...options, ask }, open, locked, step, roles, attribution, answered, isOnStage };
   const json = JSON.stringify(view).replaceAll("<", "\\u003c");
   const file = await response.text();
   return new Blob([file.replace(NO_VIEW, () => NO_VIEW.replace("null", () => json))], { type: "text/html" });

@@ -24,7 +24,8 @@ export async function start() {
   if (saved.n_keys) showRectangles(saved.n_keys, saved.pointer.tokens);
   root.classList.toggle("hs-rectangles", saved.n_keys > 0);
   root.classList.toggle("hs-without-model", !saved.vocab_size);
-  usePrepared({ ...(await openSaved(saved, shown?.answered ?? null)), attribution: shown?.attribution });
+  const { attribution, isOnStage } = shown ?? {};
+  usePrepared({ ...(await openSaved(saved, shown?.answered ?? null)), attribution, isOnStage });
   const view = new View();
   // A file that no page has saved shows everything; the stage is about the next word, which attention alone lacks.
   view.set({ details: wantsDetails() || !shown || saved.n_keys > 0 || !saved.vocab_size, ...shown?.options });

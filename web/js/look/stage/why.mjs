@@ -11,6 +11,7 @@ import { capitalised, plainly, spoken, unitOf } from "../../lib/words.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { makeTable } from "../../widgets/table.mjs";
 import { copyMenu } from "../export/copy_answer.mjs";
+import { answersOnStage } from "../state/prepared.mjs";
 
 /** @import { AttributionAnswer } from "../../lens.js" */
 /** @import { AskRequest } from "../state/ask_server.mjs" */
@@ -93,7 +94,9 @@ export class Why {
     const caution = make("p", { class: "hs-why-caution" }, make("b", {}, "What this does not show. "), CAUTION);
     this.numbers = make("div", { class: "hs-why-numbers", tabindex: 0, role: "region", "aria-label": "All parts" });
     this.code = make("pre", { tabindex: 0, "aria-label": "Code" });
+    close.hidden = store.view.isLookOnly; // nothing could open it again
     const details = smallButton("With other words, in Details", () => store.view.set({ details: true }));
+    details.hidden = store.view.isLookOnly;
     const tools = make(
       "div",
       { class: "hs-why-tools" },
@@ -115,19 +118,26 @@ export class Why {
   /** Whether it is open. */
   get isOpen() {
     const { ask, details } = this.store.view.options;
-    return ask === "attribution" && !details && !this.store.view.isLookOnly;
+    return ask === "attribution" && !details && answersOnStage();
   }
 
   draw() {
     const { store, step, element } = this;
     const isOpened = element.hidden && this.isOpen;
     element.hidden = !this.isOpen;
+    store.answer.onStage = null;
     if (!this.isOpen || !store.rows) return;
     const target = step.texts[step.shown?.target ?? -1];
     setText(this.question, `Why ${target === undefined ? `this ${unitOf(store)}` : spoken(target)}?`);
     if (isOpened) showBeside(element);
     const shown = `${store.pointer.run} ${step.query} ${step.shown?.target} ${step.shown?.isKnown} ${step.isOff}`;
     if (shown !== this.#shown) void this.#ask(shown);
+    else this.#keep();
+  }
+
+  /** A saved file, in which all heads are on, has the answer that is open. */
+  #keep() {
+    if (this.isOpen && !this.step.isOff) this.store.answer.onStage = this.#answered;
   }
 
   /** @param {string} shown */
@@ -140,6 +150,7 @@ export class Why {
       if (shown !== this.#shown) return;
       this.#answered = answered;
       this.#show(answered);
+      this.#keep();
     } catch (error) {
       if (shown !== this.#shown) return;
       this.#shown = ""; // asked again when more is known

@@ -27,6 +27,7 @@ import { fromBase64 } from "../../lib/bytes.mjs";
  * @property {(path: string) => ArrayBuffer | undefined} answer to a path below the run's address
  * @property {(asked: AskRequest) => any} [answerTo] a question of Ask; files have this in place of a server
  * @property {AskRequest} [asked] the question that it can answer
+ * @property {boolean} [isOnStage] whether that answer was open on the stage
  * @property {KnownAttribution | null} [attribution]
  * @property {Roles | null} [roles]
  */
@@ -76,6 +77,9 @@ export const isFile = () => prepared?.answerTo !== undefined;
 
 /** What a file answers to a question; undefined for nothing. @param {AskRequest} asked */
 export const answerInFile = (asked) => prepared?.answerTo?.(asked);
+
+/** Whether the stage shows why a token comes next: in a file, if it did when that was saved. */
+export const answersOnStage = () => prepared?.isOnStage ?? !isFile();
 
 /** The question whose answer a file has; undefined for none, and where there is a server. */
 export const preparedQuestion = () => prepared?.asked;

@@ -9,6 +9,8 @@ export class ShownAnswer {
   #answered = null;
   #overlay = signal(/** @type {Overlay | null} */ (null));
   #isHidden = signal(false);
+  /** @type {Answered | null} the answer that the stage shows in place of Ask */
+  onStage = null;
 
   /** What was asked, with its answer; null if none is shown. */
   get answered() {
