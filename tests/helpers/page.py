@@ -198,8 +198,14 @@ def is_shown_as(weight: float, shown: float) -> bool:
 
 
 def open_head(page: Any) -> tuple[int, int]:
-    layer, head = re.findall(r"\d+", page.locator(".hs-open").get_attribute("aria-label"))
+    head, layer = re.findall(r"\d+", page.locator(".hs-open").get_attribute("aria-label"))
     return int(layer), int(head)
+
+
+def spoken(label: str) -> str:
+    """A picture's name in a sentence: "0·3" is "head 3 of layer 0"."""
+    found = re.fullmatch(r"(\d+)·(\d+)", label)
+    return f"head {found[2]} of layer {found[1]}" if found else f"the {label[0].lower()}{label[1:]}"
 
 
 def check_number(page: Any, loaded: LoadedModel) -> tuple[int, int]:

@@ -243,14 +243,14 @@ test("a side is named after what differs in it", () => {
   assert.deepEqual(titles(side("a"), side("a", { model: "tiny@16" })), ["tiny", "tiny, training step 16"]);
   assert.deepEqual(titles(side("a"), side("a", { head_mask: [[0, 1, 0.5]] })), [
     "All heads",
-    "Without L0 H0, L0 H2 × 0.5",
+    "Without head 0 of layer 0, 0·2 × 0.5",
   ]);
   assert.deepEqual(titles(side("a"), side("a")), ["First text", "The same text"]);
   assert.equal(
     titles(side("a|b|c|d"), side("x|b|y|z", { state: "read" }), inOrder("0100", 0))[1],
     "Another text: “x” instead of “a” at token 0, and 1 other change",
   );
-  assert.equal(maskWords({ head_mask: [[1, 2]], n_layer: 1, n_head: 2 }), "L0 H1 × 2");
+  assert.equal(maskWords({ head_mask: [[1, 2]] }), "0·1 × 2");
 });
 
 test("a head that is removed or scaled says so, and a mean of heads does not", () => {

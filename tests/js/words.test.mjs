@@ -120,7 +120,7 @@ test("every picture of a model has a name", () => {
     [0, 4],
     [2, 3],
   ];
-  const expected = ["L0 H0", "L1 H2", "L1 mean", "L0 rollout", "Mean of all heads"];
+  const expected = ["0·0", "1·2", "Mean of layer 1", "Rollout of layer 0", "Mean of all heads"];
   assert.deepEqual(
     places.map((place) => pictureName(place, shape)),
     expected,

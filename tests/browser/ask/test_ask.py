@@ -52,7 +52,7 @@ def in_grid(page: Any) -> dict[tuple[int, int], float]:
     """What the tiles say, by their accessible names."""
     found = {}
     for button in page.locator(".hs-grid button.hs-has-value").all():
-        match = re.fullmatch(r"L(\d+) H(\d+), .*: ([+−]?[\d.]+) nats", button.get_attribute("aria-label"))
+        match = re.fullmatch(r"(\d+)·(\d+), .*: ([+−]?[\d.]+) nats", button.get_attribute("aria-label"))
         assert match
         found[int(match[1]), int(match[2])] = float(match[3].replace("−", "-"))
     return found
@@ -149,7 +149,7 @@ def test_heads_that_are_removed_together(written: Any, server: Server) -> None:
     rows = ask.locator("tr[data-picture]")
     places = [tuple(map(int, rows.nth(i).get_attribute("data-picture").split(","))) for i in (0, 2)]
     for layer, head in places:
-        ask.get_by_label(f"Remove L{layer} H{head} together with others").check()
+        ask.get_by_label(f"Remove {layer}·{head} together with others").check()
     loaded = server.served.models["tiny"]
     text_pass = TextPass(loaded.gpt, loaded.tokenizer.encode(text(written).text_content()))
     whole, single = removal(text_pass, places), knockout(text_pass)

@@ -43,7 +43,7 @@ def test_a_circuit_of_own_pairs(page: Any, tiny: LoadedModel) -> None:
     rows = panel.get_by_role("table", name="Edges of the circuit").locator("tbody tr")
     expect(rows).to_have_count(edges)
     strongest = max(found.edges, key=lambda each: abs(each.lost))
-    sender = "L{} H{}".format(*strongest.edge.sender)
+    sender = "{}·{}".format(*strongest.edge.sender)
     expect(rows.first).to_contain_text(sender)
     expect(rows.first).to_contain_text(share(strongest.lost))
     rows.first.get_by_role("button").click()
@@ -54,7 +54,7 @@ def test_a_circuit_of_own_pairs(page: Any, tiny: LoadedModel) -> None:
 
     # A node opens its head, and an edge into a head leads to the paths into it.
     first = sorted(found.heads, key=lambda each: (each.layer, each.head))[0]
-    panel.locator(f".hs-node-head[data-head='L{first.layer} H{first.head}']").click()
+    panel.locator(f".hs-node-head[data-head='{first.layer}·{first.head}']").click()
     expect(said).to_contain_text(f"at position {first.position} ({share(first.lost_there)})")
     assert open_head(page) == (first.layer, first.head)
 
@@ -85,14 +85,14 @@ def test_a_circuit_of_this_text_and_a_changed_one(page: Any, tiny: LoadedModel) 
 
 def test_what_a_heads_weights_do_to_tokens(page: Any, tiny: LoadedModel) -> None:
     panel = ask(page, "What is this head for")
-    page.locator(".hs-grid button[aria-label^='L2 H1']").click()
+    page.locator(".hs-grid button[aria-label^='2·1']").click()
     panel.get_by_text("What its weights do to tokens").click()
     rows = panel.locator("[data-table=token-pairs] tbody tr")
     for circuit, name in (("ov", "what it writes (OV)"), ("qk", "what it looks for (QK)")):
         panel.get_by_role("button", name=name).click()
         expected = tiny.token_circuit(2, 1, circuit, top=12)  # type: ignore[arg-type]
         score = f"{expected.eigenvalue_score:.2f}".replace("-", "−")
-        expect(panel.get_by_text(f"score of L2 H1 is {score}.")).to_be_visible()
+        expect(panel.get_by_text(f"score of head 1 of layer 2 is {score}.")).to_be_visible()
         expect(rows).to_have_count(12)
         expect(rows.first.locator("td").last).to_contain_text(f"{float(expected.value[0]):.2f}")
         source = tiny.tokenizer.decode([int(expected.source[0])]).replace(" ", "·")

@@ -64,7 +64,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
         assert match and abs(number(match[1]) - 100 * float(restored[place])) < 0.51
         assert abs(number(match[2]) - float(expected.raw["heads"][place])) < 0.0051
     best = divmod(int(restored.argmax()), 4)
-    expect(panel.get_by_text(f"L{best[0]} H{best[1]} alone restores")).to_be_visible()
+    expect(panel.get_by_text(f"Head {best[1]} of layer {best[0]} alone restores")).to_be_visible()
     assert abs(expected.clean - expected.corrupted) < 0.3
     expect(panel.locator(".hs-plain")).to_contain_text("The change hardly matters here")
     table = panel.locator("[data-table=residual] tbody tr")
@@ -82,7 +82,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     panel.get_by_label("wrong answer").press("Tab")
     # Several heads together, and in the other direction.
     for place in (best, (2, 3) if best != (2, 3) else (0, 0)):
-        panel.get_by_label(f"Patch L{place[0]} H{place[1]} together").check()
+        panel.get_by_label(f"Patch {place[0]}·{place[1]} together").check()
     together = [best, (2, 3) if best != (2, 3) else (0, 0)]
     wrong = likely[likely[0] == answer]
     for way, does, sign in (("into the changed text", "restore", 1), ("into the original", "take away", -1)):
@@ -126,9 +126,9 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
 
 def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:
     panel = ask(written, "Which heads feed this one")
-    written.locator(".hs-grid button[aria-label^='L0 H1']").click()
+    written.locator(".hs-grid button[aria-label^='0·1']").click()
     expect(panel.get_by_text("Heads of layer 0 read only the embeddings")).to_be_visible()
-    written.locator(".hs-grid button[aria-label^='L2 H3']").click()
+    written.locator(".hs-grid button[aria-label^='2·3']").click()
     expect(panel.locator("tr[data-picture]")).to_have_count(8)
     found = composition(tiny.gpt)
     scores, deviations = found.scores["k"][2][3], found.deviations["k"][2][3]
@@ -159,7 +159,7 @@ def test_the_passages_where_a_head_fires_are_listed(written: Any, tiny: LoadedMo
     panel.get_by_label("text to read").fill(long)
     panel.get_by_role("button", name="Read this").click()
     expect(panel.get_by_text(f"in {len(long)} tokens of the pasted text")).to_be_visible()
-    panel.locator(".hs-head-map").get_by_role("button", name="L1 H2", exact=True).click()
+    panel.locator(".hs-head-map").get_by_role("button", name="1·2", exact=True).click()
     assert open_head(written) == (1, 2)
     ids = tiny.tokenizer.encode(long)
     strongest = firing(tiny.gpt, mark_tokens(tiny.tokenizer, ids)).strongest["weight"]

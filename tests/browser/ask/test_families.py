@@ -47,7 +47,7 @@ def ask(page: Any, question: str) -> Any:
 
 
 def expect_scores(panel: Any, loaded: LoadedModel, distance: int) -> None:
-    """The list shows the K-composition scores of L2 H3 at this distance, the largest first."""
+    """The list shows the K-composition scores of head 3 of layer 2 at this distance, the largest first."""
     scores = loaded.composition(distance=distance).scores["k"][2][3].flatten()
     place = "at the same position" if distance == 0 else f"with the query {distance} positions after its key"
     best = f"{float(scores.max()):.3f}"

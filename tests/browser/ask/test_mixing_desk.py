@@ -138,7 +138,7 @@ def test_the_text_is_written_with_and_without_the_mixed_heads(page: Any, desk: A
     # The same again from the comparison, with one more head.
     page.get_by_role("button", name="Mute heads in B").click()
     page.get_by_role("group", name="Difference of each head").get_by_role(
-        "button", name=re.compile(f"^Mute L{kept} H0,")
+        "button", name=re.compile(f"^Mute {kept}·0,")
     ).click()
     expect(page.get_by_role("region", name="Without 9 heads")).to_be_visible()
     page.get_by_role("button", name="Write both", exact=True).click()

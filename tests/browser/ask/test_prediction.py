@@ -55,13 +55,13 @@ def test_why_this_token(written: Any, passed: TextPass) -> None:
     expect(box.get_by_text(": a logit of")).to_be_visible()
     expected = attribution(passed, position=position, token=token)
     rows = table(written, "parts")
-    assert [row[0] for row in rows[:3]] == ["embedding", "L0 heads", "L0 MLP"]
+    assert [row[0] for row in rows[:3]] == ["embedding", "Layer 0, heads", "Layer 0, MLP"]
     assert number(rows[1][1]) == pytest.approx(float(expected.heads[0].sum()), abs=0.006)
     assert number(rows[2][1]) == pytest.approx(float(expected.mlps[0]), abs=0.006)
     assert number(rows[-1][2]) == pytest.approx(expected.logit, abs=0.006)
     expect(box.get_by_text("recomputed = model")).to_be_visible()
     tiles = written.locator(".hs-grid button.hs-has-value")
-    names = [re.fullmatch(r"L(\d) H(\d), .*: (.*)", tile.get_attribute("aria-label")) for tile in tiles.all()]
+    names = [re.fullmatch(r"(\d)·(\d), .*: (.*)", tile.get_attribute("aria-label")) for tile in tiles.all()]
     assert len(names) == 12
     for found in names:
         assert found and number(found[3]) == pytest.approx(

@@ -13,7 +13,7 @@ from model.lens.head_roles import LOOKS, describe_roles, role_scores
 
 @pytest.fixture
 def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """A measurement in which L1 H2 is clearly an induction head and no other head has a role."""
+    """A measurement in which head 2 of layer 1 is clearly an induction head and no other head has a role."""
     found = role_scores(server.served.models["tiny"])
     scores = {role: (found.scores[role] * 0.2).tolist() for role in LOOKS}
     scores["induction"][1][2] = 0.87
@@ -30,11 +30,11 @@ def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
 
 
 def test_a_clear_role_is_stated(certain: dict[str, Any], page: Any) -> None:
-    tile = page.locator(".hs-grid").get_by_role("button", name=re.compile("^L1 H2,"))
+    tile = page.locator(".hs-grid").get_by_role("button", name=re.compile("^1·2,"))
     expect(tile).to_have_attribute("aria-label", re.compile("role: induction 0.87$"))
     expect(tile).to_have_attribute("title", re.compile("on random tokens: induction 0.87"))
     expect(tile.locator(".hs-tag")).to_have_text("induction")
-    copying = page.locator(".hs-grid").get_by_role("button", name=re.compile("^L2 H1,"))
+    copying = page.locator(".hs-grid").get_by_role("button", name=re.compile("^2·1,"))
     expect(copying.locator(".hs-tag")).to_have_text("copies")
     expect(copying).to_have_attribute("title", re.compile("by its weights: copying 0.96"))
     assert page.locator(".hs-tag:not(:empty)").count() == 2
@@ -56,19 +56,19 @@ def test_a_clear_role_is_stated(certain: dict[str, Any], page: Any) -> None:
     line = page.locator(".hs-role-line")
     expect(line).to_have_text("On random tokens: induction 0.87, by chance 0.01")
     assert line.evaluate("(line) => getComputedStyle(line, '::after').content") == "none"  # the badge of a chat's turns
-    page.locator(".hs-grid").get_by_role("button", name=re.compile("^L0 H0,")).click()
+    page.locator(".hs-grid").get_by_role("button", name=re.compile("^0·0,")).click()
     expect(line).to_have_text(re.compile("^On random tokens: no clear role \\(.*, by chance 0.\\d\\d\\)$"))
 
     page.get_by_role("button", name="Ask", exact=True).click()
     ask = page.get_by_role("region", name="Ask", exact=True)
     ask.get_by_role("button", name=re.compile("What is this head for?")).click()
-    expect(ask.get_by_text("L0 H0 has no clear role")).to_be_visible()
+    expect(ask.get_by_text("Head 0 of layer 0 has no clear role")).to_be_visible()
     role = ask.get_by_label("Role", exact=True)
     for each, shown in ((copying, "copying"), (tile, "induction")):  # until another is chosen, that of the open head
         each.click()
         expect(role).to_have_value(shown)
-    page.locator(".hs-grid").get_by_role("button", name=re.compile("^L0 H0,")).click()
-    expect(ask.get_by_text("L0 H0 has no clear role")).to_be_visible()
+    page.locator(".hs-grid").get_by_role("button", name=re.compile("^0·0,")).click()
+    expect(ask.get_by_text("Head 0 of layer 0 has no clear role")).to_be_visible()
     rows = ask.get_by_role("table", name="Scores of the open head").locator("tbody tr").all()
     shown = {
         row.locator("th").evaluate("th => th.firstChild.data"): row.locator("td").all_text_contents()[:2]
@@ -82,7 +82,7 @@ def test_a_clear_role_is_stated(certain: dict[str, Any], page: Any) -> None:
     expect(ask.locator("tr[data-picture]").first).to_have_attribute("data-picture", "1,2")
     expect(tile).to_have_attribute("aria-label", re.compile("induction heads look: 0.870$"))
     ask.locator("tr[data-picture]").first.get_by_role("button").click()
-    expect(ask.get_by_text("Role of L1 H2: induction (0.87 ± 0.01 on random tokens")).to_be_visible()
+    expect(ask.get_by_text("Role of head 2 of layer 1: induction (0.87 ± 0.01 on random tokens")).to_be_visible()
 
     # A copying head is labelled by what it does with a token, and its score is listed with the others.
     copying.click()

@@ -73,9 +73,9 @@ def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
         expect(part.locator(".hs-shared")).to_have_count(30)
         assert part.locator(".hs-divergence").get_attribute("data-i") == "30"
     # The same head is open on both sides, each with its own numbers.
-    page.get_by_label("Head of both sides").select_option(label="L2 H1")
+    page.get_by_label("Head of both sides").select_option(label="2·1")
     for letter, ids in (("A", first), ("B", second)):
-        panel = side(page, f"Attention weights {letter}, L2 H1")
+        panel = side(page, f"Attention weights {letter}, head 1 of layer 2")
         expect(panel.locator(".hs-number")).not_to_be_empty()
         query, key, number = readout(panel)
         attention = loaded.trace(ids[:CONTEXT]).attention

@@ -34,10 +34,10 @@ TEXT = "now is the winter"
 def test_a_muted_head(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     written = write_one(page, TEXT)
-    page.get_by_role("button", name="L0 H2,").click()
+    page.get_by_role("button", name="0·2,").click()
     compare(page, "with heads muted")
     mask = [[1.0, 1.0, 0.0, 1.0], [1.0] * 4, [1.0] * 4]
-    expect(page.get_by_role("region", name="Without L0 H2")).to_be_visible()
+    expect(page.get_by_role("region", name="Without head 2 of layer 0")).to_be_visible()
     plain, muted = loaded.trace(written).attention, loaded.trace(written, head_mask=mask).attention
     difference = (muted - plain).abs().sum(-1).mean(-1) / 2
     for name, shown in ranking(page).items():
@@ -55,17 +55,17 @@ def test_a_muted_head(page: Any, server: Server) -> None:
     assert shown == pytest.approx(float(muted[layer, head, 9, 4] - plain[layer, head, 9, 4]), abs=1e-6)
     # Clicking a tile mutes another head, and a second click restores it.
     tiles = page.get_by_role("group", name="Difference of each head")
-    tiles.get_by_role("button", name=re.compile("^Mute L1 H3,")).click()
-    expect(page.get_by_role("region", name="Without L0 H2, L1 H3")).to_be_visible()
-    tiles.get_by_role("button", name=re.compile("^Restore L0 H2,")).click()
-    expect(page.get_by_role("region", name="Without L1 H3", exact=True)).to_be_visible()
+    tiles.get_by_role("button", name=re.compile("^Mute 1·3,")).click()
+    expect(page.get_by_role("region", name="Without heads 0·2 and 1·3")).to_be_visible()
+    tiles.get_by_role("button", name=re.compile("^Restore 0·2,")).click()
+    expect(page.get_by_role("region", name="Without head 3 of layer 1", exact=True)).to_be_visible()
     page.get_by_role("button", name="Restore all").click()
     expect(page.get_by_text("No head attends differently.")).to_be_visible()
     # A text shown alone says, too, that a head is removed.
-    tiles.get_by_role("button", name=re.compile("^Mute L1 H3,")).click()
-    expect(page.get_by_role("region", name="Without L1 H3", exact=True)).to_be_visible()
+    tiles.get_by_role("button", name=re.compile("^Mute 1·3,")).click()
+    expect(page.get_by_role("region", name="Without head 3 of layer 1", exact=True)).to_be_visible()
     page.get_by_role("button", name="Keep B").click()
-    tile = page.locator(".hs-grid").get_by_role("button", name="L1 H3,")
+    tile = page.locator(".hs-grid").get_by_role("button", name="1·3,")
     expect(tile).to_have_class(re.compile("hs-muted"))
     tile.click()
     expect(page.locator(".hs-open.hs-removed")).to_contain_text("Removed: this head still attends")
@@ -144,16 +144,18 @@ def test_both_sides_move_as_one(page: Any, server: Server) -> None:
 def test_another_model_with_other_heads(page: Any, server: Server) -> None:
     loaded, other = (server.services.served.models[name] for name in ("tiny", "other"))
     written = write_one(page, TEXT)
-    page.get_by_role("button", name="L2 H3,").click()
+    page.get_by_role("button", name="2·3,").click()
     compare(page, "with other")
     expect(page.get_by_role("region", name="other", exact=True)).to_be_visible()
     # The nearest head is shown, but is not called the same head, and is subtracted only once it is chosen.
-    expect(head_panel(page, "B")).to_have_attribute("aria-label", re.compile("L1 H1"))
-    expect(head_panel(page, "B")).to_contain_text("B has no L2 H3; shows L1 H1")
+    expect(head_panel(page, "B")).to_have_attribute("aria-label", re.compile("head 1 of layer 1"))
+    expect(head_panel(page, "B")).to_contain_text(
+        "B has no counterpart of head 3 of layer 2; it shows head 1 of layer 1"
+    )
     difference = page.get_by_role("region", name="Difference, B minus A")
-    expect(difference).to_contain_text("B has no L2 H3, so it shows L1 H1")
+    expect(difference).to_contain_text("B has no counterpart of head 3 of layer 2, so it shows head 1 of layer 1")
     expect(difference.locator(".hs-board")).to_be_hidden()
-    page.get_by_label("Head of side B").select_option(label="L0 H1")
+    page.get_by_label("Head of side B").select_option(label="0·1")
     expect(difference.locator(".hs-board")).to_be_visible()
     point(head_panel(page, "B"), 7, 2)
     for letter, model, place in (("A", loaded, (2, 3)), ("B", other, (0, 1))):
@@ -163,7 +165,7 @@ def test_another_model_with_other_heads(page: Any, server: Server) -> None:
     address = page.url
     assert parse_qs(urlsplit(address).query)["b_model"] == ["other"]
     page.get_by_role("button", name="Keep B").click()
-    expect(page.get_by_role("region", name="Attention weights, L0 H1")).to_be_visible()
+    expect(page.get_by_role("region", name="Attention weights, head 1 of layer 0")).to_be_visible()
     # The link restores both texts, and the head that each has open.
     page.goto(f"{server.url}/?{urlsplit(address).query}")
     expect(page.get_by_role("region", name="other", exact=True)).to_be_visible()

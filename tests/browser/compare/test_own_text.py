@@ -195,7 +195,7 @@ def test_from_the_stage_and_back(page: Any, server: Server) -> None:
 @pytest.mark.slow
 def test_the_roles_are_known_after_a_comparison_was_closed(page: Any, server: Server) -> None:
     write_one(page, TEXT)
-    page.get_by_role("button", name="L1 H2,").click()
+    page.get_by_role("button", name="1·2,").click()
     compare(page, "with heads muted")
     expect(page).to_have_url(re.compile("b_mask"))
     requests: list[str] = []

@@ -232,11 +232,11 @@ def test_rung_10_a_head_of_the_model_and_the_way_to_it(page: Any, server: Server
     open_rung(page, 10)
     loaded = server.services.served.models["tiny"]
     assert_close(numbers(page, "Raschka’s example, through MultiHeadAttention"), published.WEIGHT_SPLITS)
-    page.get_by_role("group", name="All heads").get_by_role("button", name=re.compile("^L1 H2")).click()
-    expect(page.get_by_role("application", name=re.compile("Matrix of L1 H2"))).to_be_visible()
+    page.get_by_role("group", name="All heads").get_by_role("button", name=re.compile("^1·2")).click()
+    expect(page.get_by_role("application", name=re.compile("Matrix of head 2 of layer 1"))).to_be_visible()
     assert max(stamps(page)) <= 1e-5
     attention = loaded.trace(" ".join(published.SENTENCE)).attention[1, 2]
-    board = page.get_by_role("application", name=re.compile("Matrix of L1 H2"))
+    board = page.get_by_role("application", name=re.compile("Matrix of head 2 of layer 1"))
     board.focus()
     for key in ("ArrowUp", "ArrowUp", "ArrowLeft", "Enter"):
         page.keyboard.press(key)
@@ -244,14 +244,14 @@ def test_rung_10_a_head_of_the_model_and_the_way_to_it(page: Any, server: Server
     query, key = (int(re.search(r"\d+", text)[0]) for text in pair)  # type: ignore[index]
     shown = float(page.locator(".hl-lesson .hs-number").text_content())
     assert query == 30 and is_shown_as(float(attention[query, key]), shown)
-    expect(page.locator(".hl-real .hl-unfold")).to_contain_text("Score in L1 H2")
+    expect(page.locator(".hl-real .hl-unfold")).to_contain_text("Score in 1·2")
     expect(page.locator(".hl-real .hl-unfold")).to_contain_text(f"softmax over the {query + 1} keys so far")
     terms, total = unfolded(page, ".hl-real > .hl-unfold")
     assert len(terms) == 8 and sum(term[2] for term in terms) == pytest.approx(total, abs=1e-3)
     link = page.get_by_role("link", name="Open this head in Look")
     expect(link).to_have_attribute("href", re.compile(rf"locked={query}\.{key}$"))
     link.click()
-    expect(page.get_by_role("region", name="Attention weights, L1 H2")).to_be_visible()
+    expect(page.get_by_role("region", name="Attention weights, head 2 of layer 1")).to_be_visible()
     expect(page.get_by_role("group", name="Text", exact=True)).to_have_text(" ".join(published.SENTENCE))
 
 

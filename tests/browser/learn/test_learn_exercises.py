@@ -28,7 +28,7 @@ def test_the_prediction_about_the_model_is_posed_anew_for_another_text(page: Any
     expect(asked).to_contain_text("of what follows “p” first appear?")
     asked.get_by_role("button", name="Only after the last layer").click()
     expect(said).to_have_text(re.compile("^(Yes|No: ).* first appears (after layer|with the embedding)"))
-    page.get_by_role("group", name="All heads").get_by_role("button", name=re.compile("^L1 H1")).click()
+    page.get_by_role("group", name="All heads").get_by_role("button", name=re.compile("^1·1")).click()
     settle(page, 10)
     expect(said).to_have_text(re.compile("^(Yes|No: )"))
     say(page, "To be")

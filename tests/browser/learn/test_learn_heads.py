@@ -25,7 +25,7 @@ def test_two_trained_heads_that_differ_and_random_ones_with_a_switch(page: Any, 
     shown = []
     for place in places:
         layer, head = map(int, place.split("."))
-        found = torch.tensor(numbers(page, f"L{layer} H{head} of tiny"))
+        found = torch.tensor(numbers(page, f"{layer}·{head} of tiny"))
         assert torch.allclose(found, weights_of(server, layer, head), atol=6e-4)  # a wide table
         shown.append(found)
     assert max(stamps(page)) <= 1e-5
@@ -34,7 +34,7 @@ def test_two_trained_heads_that_differ_and_random_ones_with_a_switch(page: Any, 
     expect(page.get_by_role("table", name="Random head 0")).to_be_hidden()
     page.get_by_label("right head").select_option("2.3")
     settle(page, rung)
-    assert torch.allclose(torch.tensor(numbers(page, "L2 H3 of tiny")), weights_of(server, 2, 3), atol=6e-4)
+    assert torch.allclose(torch.tensor(numbers(page, "2·3 of tiny")), weights_of(server, 2, 3), atol=6e-4)
     page.get_by_role("button", name="The two that differ most").click()
     settle(page, rung)
     expect(page.get_by_label("right head")).to_have_value(places[1])
@@ -49,7 +49,7 @@ def test_a_weight_of_a_trained_head_unfolds(page: Any, server: Server) -> None:
     open_rung(page, 8)
     place = page.get_by_label("left head").input_value()
     layer, head = map(int, place.split("."))
-    of = table(page, f"L{layer} H{head} of tiny")
+    of = table(page, f"{layer}·{head} of tiny")
     of.locator("tbody tr").nth(5).locator("td button").nth(2).click()
     panel = page.locator(".hl-picture > .hl-unfold")
     both = page.wait_for_function("""() => {

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from safetensors import safe_open
 from torch import Tensor
 
-from helpers.page import expect_drawn, show_summaries, text, write
+from helpers.page import expect_drawn, show_summaries, spoken, text, write
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
 from model.drawing.pictures import rollout
@@ -36,7 +36,7 @@ def save(page: Any, menu: str, kind: str, folder: Path) -> Path:
 
 def open_picture(page: Any, name: str) -> None:
     page.get_by_role("button", name=re.compile(f"^{name},")).click()
-    expect(page.get_by_role("region", name=f"Attention weights, {name}")).to_be_visible()
+    expect(page.get_by_role("region", name=f"Attention weights, {spoken(name)}")).to_be_visible()
     expect_drawn(page)
 
 
@@ -88,7 +88,7 @@ def words(svg: ElementTree.Element) -> list[str]:
 @pytest.mark.slow
 def test_a_head_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> None:
     loaded = server.services.served.models["tiny"]
-    open_picture(page, "L2 H1")
+    open_picture(page, "2·1")
     page.get_by_role("button", name="Save this picture").focus()
     path = save(page, "Save this picture", "SVG", tmp_path)
     assert path.name == "tiny_L2H1.svg"
@@ -97,7 +97,12 @@ def test_a_head_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> Non
     weights = trace.attention[2, 1]
     check_cells(drawn(svg), weights)
     said = words(svg)
-    assert {"tiny · L2 H1", "looks at that token (key) →", "this token (query) →", "attention weight"} <= set(said)
+    assert {
+        "tiny, head 1 of layer 2",
+        "looks at that token (key) →",
+        "this token (query) →",
+        "attention weight",
+    } <= set(said)
     tokens = [token.text.replace(" ", "·").replace("\n", "↵") for token in trace.tokens]
     assert [word for word in said if len(word) == 1 and word not in "01"].count("R") >= 2 * tokens.count("R")
     assert len(list(svg.iter(f"{SVG}path"))) <= 2 * 256  # one for each colour of the cells and of the legend
@@ -125,7 +130,7 @@ def test_pictures_are_light_and_follow_the_scale(browser: Any, server: Server, t
     page.goto(f"{server.url}?__theme=dark")
     expect_drawn(page)
     show_summaries(page)
-    open_picture(page, "L0 mean")
+    open_picture(page, "Mean of layer 0")
     page.get_by_label("Colour scale").select_option("linear")
     page.get_by_label("hide the first token").check()
     path = save(page, "Save this picture", "SVG", tmp_path)
@@ -158,7 +163,7 @@ def test_the_grid_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> N
         assert cells.getpixel((0, n - 1))[:3] in [colour(min(max(byte + d, 0), 255)) for d in (-1, 0, 1)]
     page.get_by_label("Order of the heads").select_option(label="highest first")
     svg = ElementTree.parse(save(page, "Save all heads", "SVG", tmp_path)).getroot()
-    order = [word for word in words(svg) if re.fullmatch(r"L\d H\d", word)]
+    order = [word for word in words(svg) if re.fullmatch(r"\d·\d", word)]
     assert order == page.locator(".hs-grid .hs-caption").all_text_contents()
     png = save(page, "Save all heads", "PNG", tmp_path)
     assert png.name == "tiny_heads.png" and Image.open(png).width > 600
@@ -170,9 +175,9 @@ def test_exported_numbers_are_those_of_the_model(page: Any, server: Server, tmp_
     ids = shown_ids(page, loaded)
     trace = loaded.trace(ids)
     for name, layer, head, expected in [
-        ("L1 H2", 1, 2, trace.attention[1, 2]),
-        ("L1 mean", 1, "mean", trace.attention[1].mean(0)),
-        ("L2 rollout", 2, "rollout", rollout(trace.attention.mean(1))),
+        ("1·2", 1, 2, trace.attention[1, 2]),
+        ("Mean of layer 1", 1, "mean", trace.attention[1].mean(0)),
+        ("Rollout of layer 2", 2, "rollout", rollout(trace.attention.mean(1))),
         ("Mean of all heads", "all", "mean", trace.attention.mean((0, 1))),
     ]:
         open_picture(page, name)
@@ -228,16 +233,16 @@ def test_the_table_of_heads(page: Any, server: Server) -> None:
     page.get_by_role("button", name="Show heads as a table").click()
     table = page.get_by_role("table", name="All heads")
     names = table.locator("tbody th")
-    assert names.all_text_contents()[:6] == ["L0 H0", "L0 H1", "L0 H2", "L0 H3", "L0 mean", "L0 rollout"]
+    assert names.all_text_contents()[:6] == ["0·0", "0·1", "0·2", "0·3", "Mean of layer 0", "Rollout of layer 0"]
     assert names.count() == 3 * 6 + 1
     loaded = server.services.served.models["tiny"]
     weights = loaded.trace(shown_ids(page, loaded)).attention[1, 2]
-    row = table.get_by_role("row", name=re.compile("^L1 H2 "))
+    row = table.get_by_role("row", name=re.compile("^1·2 "))
     cells = [float(cell.split()[0]) for cell in row.locator("td").all_text_contents()]
     assert abs(cells[2] - float(weights[1:, 0].mean())) < 0.001
     assert abs(cells[3] - float(weights.diagonal(-1).mean())) < 0.001
     row.get_by_role("button").press("Enter")
-    expect(page.get_by_role("region", name="Attention weights, L1 H2")).to_be_visible()
+    expect(page.get_by_role("region", name="Attention weights, head 2 of layer 1")).to_be_visible()
     expect(row.get_by_role("button")).to_be_focused()
     expect(row.get_by_role("button")).to_have_attribute("aria-pressed", "true")
     page.get_by_label("Order of the heads").select_option(label="highest first")

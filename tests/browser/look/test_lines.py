@@ -39,7 +39,7 @@ def lines(page: Any) -> Any:
     """The page with all lines of a head in view and recorded."""
     page.evaluate(WATCH)
     page.add_style_tag(content=".hs-lines { height: 1200px !important; }")
-    page.get_by_role("button", name="L1 H2,").click()
+    page.get_by_role("button", name="1·2,").click()
     page.get_by_role("button", name="Lines", exact=True).click()
     page.wait_for_function("drawn.words.length >= 2 * document.querySelectorAll('.hs-writing .hs-token').length")
     return page

@@ -21,6 +21,7 @@ from helpers.page import (
     open_head,
     readout,
     show_summaries,
+    spoken,
     text,
 )
 from helpers.server import Server, save_tiny
@@ -60,7 +61,7 @@ def rows_of(made: Recording, layer: int, column: int) -> torch.Tensor:
 def names(page: Any) -> list[str]:
     """The accessible names of the thumbnails of heads, in the order shown."""
     found = page.locator(".hs-grid button").evaluate_all("buttons => buttons.map((button) => button.ariaLabel)")
-    return [name for name in found if re.match(r"L\d+ H\d+", name)]
+    return [name for name in found if re.match(r"\d+·\d+", name)]
 
 
 # The page's own modules compute the ramp step of a pixel.
@@ -86,13 +87,13 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
     place = METRICS.index(metric)
     made = recording(written, loaded)
     expected = {
-        f"L{layer} H{head}": float(made.metrics()[picture_index(layer, head, 3, 4), place])
+        f"{layer}·{head}": float(made.metrics()[picture_index(layer, head, 3, 4), place])
         for layer in range(3)
         for head in range(4)
     }
     shown = {}
     for name in names(written):
-        found = re.fullmatch(rf"(L\d+ H\d+), {metric} (\d+\.\d+)( bits| tokens)?(, role: .+)?", name)
+        found = re.fullmatch(rf"(\d+·\d+), {metric} (\d+\.\d+)( bits| tokens)?(, role: .+)?", name)
         assert found, name
         shown[found[1]] = float(found[2])
     assert shown == pytest.approx(expected, abs=0.006)
@@ -105,7 +106,7 @@ def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, s
     assert float(ends[1]) == pytest.approx(min(least, most - 1) if metric == "entropy" else 0, abs=0.06)
     for label, sign in (("lowest first", -1), ("highest first", 1)):
         written.get_by_label("Order of the heads").select_option(label=label)
-        order = [re.match(r"L\d+ H\d+", name)[0] for name in names(written)]
+        order = [re.match(r"\d+·\d+", name)[0] for name in names(written)]
         values = [sign * expected[name] for name in order]
         assert len(order) == 12 and all(a >= b - 1e-4 for a, b in itertools.pairwise(values))
     least = written.get_by_label("Smallest value of the metric")
@@ -126,7 +127,12 @@ def test_a_thumbnail_has_the_models_weights(written: Any, server: Server) -> Non
     show_summaries(written)
     for scale, part in (("square root", torch.sqrt), ("linear", torch.clone)):
         written.get_by_label("Colour scale").select_option(label=scale)
-        for name, layer, column in (("L0 H3", 0, 3), ("L2 H1", 2, 1), ("L1 mean", 1, 4), ("Mean of all heads", 3, 4)):
+        for name, layer, column in (
+            ("0·3", 0, 3),
+            ("2·1", 2, 1),
+            ("Mean of layer 1", 1, 4),
+            ("Mean of all heads", 3, 4),
+        ):
             steps = written.get_by_role("button", name=f"{name},").locator("canvas").evaluate(STEPS)
             side = round(len(steps) ** 0.5)
             factor = next(factor for factor in (1, 2, 3, 4) if tile(59, factor) + 1 == side)
@@ -140,20 +146,21 @@ def test_a_thumbnail_has_the_models_weights(written: Any, server: Server) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "layer", "column"), [("L2 rollout", 2, 5), *also_slow(("L1 mean", 1, 4), ("Mean of all heads", 3, 4))]
+    ("name", "layer", "column"),
+    [("Rollout of layer 2", 2, 5), *also_slow(("Mean of layer 1", 1, 4), ("Mean of all heads", 3, 4))],
 )
 def test_means_and_rollout_are_pictures_like_the_others(
     written: Any, server: Server, name: str, layer: int, column: int
 ) -> None:
     show_summaries(written)
     written.get_by_role("button", name=f"{name}, entropy").click()
-    expect(written.get_by_role("region", name=f"Attention weights, {name}")).to_be_visible()
+    expect(written.get_by_role("region", name=f"Attention weights, {spoken(name)}")).to_be_visible()
     expect(written.locator(".hs-number")).not_to_be_empty()
     weights = rows_of(recording(written, server.services.served.models["tiny"]), layer, column)
     query, key, shown = readout(written)
     assert is_shown_as(float(weights[query, key]), shown)
     written.get_by_role("button", name="Show as a table").last.click()
-    row = written.get_by_role("table", name=f"Attention weights, {name}").locator("tbody tr").nth(7)
+    row = written.get_by_role("table", name=f"Attention weights, {spoken(name)}").locator("tbody tr").nth(7)
     cells = [float(cell) for cell in row.locator("td").all_text_contents() if cell]
     assert all(is_shown_as(float(weights[7, key]), cell) for key, cell in enumerate(cells)) and len(cells) == 8
     written.get_by_role("button", name="Show as a table").last.click()  # as it was
@@ -220,11 +227,11 @@ def test_a_locked_token_stays_locked_over_heads_and_views(written: Any, server: 
     loaded = server.services.served.models["tiny"]
     tokens = written.locator(".hs-writing .hs-token")
     tokens.nth(33).click(modifiers=["Shift"])
-    for name, view in (("L0 H2", "Text"), ("L2 H1", "Lines"), ("L1 H0", "Matrix")):
+    for name, view in (("0·2", "Text"), ("2·1", "Lines"), ("1·0", "Matrix")):
         written.get_by_role("button", name=f"{name}, entropy").click()
         written.get_by_role("button", name=view, exact=True).click()
         written.mouse.move(5, 5)
-        expect(written.get_by_role("region", name=f"Attention weights, {name}")).to_be_visible()
+        expect(written.get_by_role("region", name=f"Attention weights, {spoken(name)}")).to_be_visible()
         expect(tokens.nth(33)).to_have_class(re.compile("hs-query"))
     expect(written.locator(".hs-readout")).to_have_text(re.compile(" 33, query"))
     check_number(written, loaded)
@@ -241,7 +248,7 @@ def test_a_locked_token_stays_locked_over_heads_and_views(written: Any, server: 
 
 def test_the_text_of_a_head_is_coloured_both_ways(written: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
-    written.get_by_role("button", name="L0 H1, entropy").click()
+    written.get_by_role("button", name="0·1, entropy").click()
     written.get_by_role("button", name="Text", exact=True).click()
     view = written.get_by_role("group", name="Text of the open head")
     spans = view.locator(".hs-token")

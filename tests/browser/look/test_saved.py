@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 import model
 from helpers import also_slow
 from helpers.models import tiny_model
-from helpers.page import open_head, point
+from helpers.page import open_head, point, spoken
 from helpers.server import CHARACTERS, Server
 from model import AttentionView, LoadedModel, Trace
 from model.tokenizer import CharTokenizer
@@ -58,9 +58,9 @@ def test_a_file_shows_the_numbers_of_the_trace(visit: Any, loaded: LoadedModel, 
     expect(visit.get_by_role("group", name="Text", exact=True)).to_have_text(HOSTILE)
     digits = "float32 weights" if exact else "half precision, shown to three digits"
     expect(visit.get_by_text(digits)).to_be_visible()
-    for name, (layer, head) in {"L2 H1": (2, 1), "L0 H0": (0, 0)}.items():
+    for name, (layer, head) in {"2·1": (2, 1), "0·0": (0, 0)}.items():
         visit.get_by_role("button", name=re.compile(f"^{name},")).click()
-        panel = visit.get_by_role("region", name=f"Attention weights, {name}")
+        panel = visit.get_by_role("region", name=f"Attention weights, {spoken(name)}")
         for query, key in ((len(trace.tokens) - 1, 3), (9, 2), (4, 4)):
             point(panel, query, key)
             at_query, at_key, shown = readout(panel)
@@ -109,7 +109,7 @@ def test_cells_of_a_notebook(visit: Any, loaded: LoadedModel, tmp_path: Path) ->
 
 def test_the_page_saves_its_view(page: Any, server: Server, visit: Any, tmp_path: Path) -> None:
     """With the open head, the answer that is open, and the choices; none of it needs the server."""
-    page.get_by_role("button", name=re.compile("^L2 H1,")).click()
+    page.get_by_role("button", name=re.compile("^2·1,")).click()
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_role("button", name=re.compile("^Which heads does this text need")).click()
     answer = page.get_by_role("region", name="Ask", exact=True)
@@ -123,7 +123,7 @@ def test_the_page_saves_its_view(page: Any, server: Server, visit: Any, tmp_path
     server.wait_until_idle()
     visit.goto((tmp_path / "saved.html").as_uri())
     expect(visit.locator(".hs-number")).not_to_be_empty()
-    expect(visit.get_by_role("region", name="Attention weights, L2 H1")).to_be_visible()
+    expect(visit.get_by_role("region", name="Attention weights, head 1 of layer 2")).to_be_visible()
     saved = visit.get_by_role("region", name="Ask", exact=True)
     expect(saved.locator(".hs-plain")).to_have_text(said)
     expect(saved.get_by_role("button", name="All questions")).to_be_hidden()
@@ -175,8 +175,8 @@ def test_attention_of_an_encoder(visit: Any, tmp_path: Path) -> None:
     """Whole squares, each cell of which has its number, and nothing that needs a model."""
     attention = torch.randn(2, 3, 12, 12, generator=torch.Generator().manual_seed(0)).mul(2).softmax(-1)
     open_file(visit, model.view(attention, [f" w{i}" for i in range(12)]), tmp_path / "text.html")
-    visit.get_by_role("button", name=re.compile("^L1 H2,")).click()
-    panel = visit.get_by_role("region", name="Attention weights, L1 H2")
+    visit.get_by_role("button", name=re.compile("^1·2,")).click()
+    panel = visit.get_by_role("region", name="Attention weights, head 2 of layer 1")
     for query, key in ((2, 9), (9, 2), (0, 11), (11, 11)):
         point(panel, query, key)
         at_query, at_key, shown = readout(panel)

@@ -107,10 +107,10 @@ def test_the_scrubber_moves_every_panel(page: Any, server: Server) -> None:
     said = page.locator(".hs-scrubber-status").text_content()
     assert f"token {step} " in said and f"{-logprob / 0.6931471805599453:.2f} bits" in said
     alpha = "canvas => canvas.getContext('2d').getImageData(0, canvas.height - 1, 1, 1).data[3]"
-    assert 0 < page.get_by_role("button", name="L1 H2,").locator("canvas").evaluate(alpha) < 255  # later rows are faded
+    assert 0 < page.get_by_role("button", name="1·2,").locator("canvas").evaluate(alpha) < 255  # later rows are faded
     page.keyboard.press("End")
     expect(page.locator(".hs-chosen")).to_have_count(0)
-    assert page.get_by_role("button", name="L1 H2,").locator("canvas").evaluate(alpha) == 255
+    assert page.get_by_role("button", name="1·2,").locator("canvas").evaluate(alpha) == 255
     # It can be dragged, too.
     box = page.get_by_label("Step", exact=True).bounding_box()
     middle = box["y"] + box["height"] / 2
@@ -174,7 +174,7 @@ def test_the_row_of_every_head_at_this_step(page: Any, server: Server) -> None:
     for i, row in enumerate(rows.all()):
         name, key, weight, *others = row.locator("th, td").all_text_contents()
         expected = attention[i // 4, i % 4]
-        assert name == f"L{i // 4} H{i % 4}"
+        assert name == f"{i // 4}·{i % 4}"
         assert int(key.split("” ")[1]) == int(expected.argmax())
         assert len(others) == step
         for number, shown in zip([expected.max(), *expected], [weight, *others], strict=True):
@@ -182,15 +182,15 @@ def test_the_row_of_every_head_at_this_step(page: Any, server: Server) -> None:
     box = page.locator(".hs-strips").bounding_box()
     page.mouse.move(box["x"] + 52 + (box["width"] - 52) * 3.5 / step, box["y"] + 20 + 4 * 13 + 6 + 2 * 13 + 6)
     said = page.locator(".hs-step-status").text_content()
-    assert said.startswith("L1 H2: ") and "” 3, key" in said
+    assert said.startswith("1·2: ") and "” 3, key" in said
     assert is_shown_as(float(attention[1, 2, 3]), float(said.split(" gets ")[1]))
     page.mouse.down()
     page.mouse.up()
-    expect(page.get_by_role("region", name="Attention weights, L1 H2")).to_be_visible()
+    expect(page.get_by_role("region", name="Attention weights, head 2 of layer 1")).to_be_visible()
     page.locator(".hs-strips").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("region", name="Attention weights, L1 H3")).to_be_visible()
+    expect(page.get_by_role("region", name="Attention weights, head 3 of layer 1")).to_be_visible()
 
 
 def test_a_click_on_a_token_selects_its_step(page: Any, server: Server) -> None:
@@ -296,7 +296,7 @@ def test_arrow_keys_select_steps_from_the_write_button_and_without_focus(page: A
     page.keyboard.press("Shift+ArrowLeft")
     # Elements that handle keys themselves still get them.
     page.get_by_label("Prompt").press("ArrowLeft")
-    page.get_by_role("button", name="L1 H2,").press("ArrowLeft")
+    page.get_by_role("button", name="1·2,").press("ArrowLeft")
     page.get_by_role("button", name="Matrix", exact=True).press("Home")
     page.get_by_label("Speed").press("End")
     with opened_settings(page):

@@ -40,7 +40,7 @@ def test_this_step_as_numbers_and_pictures(page: Any, server: Server, tmp_path: 
     torch.testing.assert_close(torch.tensor(said["attention"]), expected, atol=1e-5, rtol=0)
     svg = ElementTree.parse(save(page, "Save this step", "SVG", tmp_path)).getroot()
     words = [line.text for line in svg.iter(f"{SVG}text")]
-    assert {"L0 H0", "L2 H3"} <= set(words)
+    assert {"0·0", "2·3"} <= set(words)
     assert sum(path.attrib["d"].count("M") for path in svg.iter(f"{SVG}path")) >= 12 * 21  # a cell for each weight
     assert Image.open(save(page, "Save this step", "PNG", tmp_path)).width > 600
 

@@ -43,7 +43,7 @@ def test_the_slider_waits_for_a_training_step_that_loads_slowly(
     with page.expect_response("**/look/snapshot"):
         slider.fill("0")
         expect(title).to_have_text("Training step 10, loading …")
-        page.get_by_role("button", name="L0 H2,").click()
+        page.get_by_role("button", name="0·2,").click()
         expect(slider).to_have_value("0")
         loaded[10].set()
     expect(title).to_have_text("Training step 10")

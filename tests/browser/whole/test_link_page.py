@@ -79,7 +79,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
     write(page, "What <b>light</b>")
     expect(page.get_by_text("tokens written")).to_be_visible()
     show_summaries(page)
-    page.get_by_role("button", name=re.compile("^L1 mean,")).click()
+    page.get_by_role("button", name=re.compile("^Mean of layer 1,")).click()
     page.get_by_label("Colour scale").select_option("log")
     page.get_by_label("hide the first token").check()
     page.get_by_label("Smallest weight drawn").fill("0.3")
@@ -98,7 +98,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
     expect(other.get_by_text(f"{len(written)} tokens, opened from a link")).to_be_visible()
     expect(other.get_by_label("Prompt")).to_have_value("What <b>light</b>")
     expect_model(other, "tiny", "3 layers × 4 heads")
-    expect(other.get_by_role("region", name="Attention weights, L1 mean")).to_be_visible()
+    expect(other.get_by_role("region", name="Attention weights, the mean of layer 1")).to_be_visible()
     expect(other.locator(".hs-readout")).to_have_text(re.compile(" 33, query"))
     found = readout(other)
     assert found[:2] == (query, key) and found[2] == pytest.approx(number, abs=1.1e-4)  # read again, and rounded
@@ -126,7 +126,7 @@ def test_settings_in_a_link_fill_the_controls(browser: Any, server: Server) -> N
         expect(number_field(panel, "length")).to_have_value("20")
         expect(number_field(panel, "temperature")).to_have_value("0.80")
         expect(panel.get_by_label("seed", exact=True)).to_have_value("-3")
-    expect(page.get_by_role("region", name="Attention weights, Mean of all heads")).to_be_visible()
+    expect(page.get_by_role("region", name="Attention weights, the mean of all heads")).to_be_visible()
     for pressed in ("Text", "This step"):
         expect(page.get_by_role("button", name=pressed, exact=True)).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_label("colour by surprise")).to_be_checked()
@@ -202,14 +202,14 @@ def test_the_clipboard_if_it_is_allowed(browser: Any, server: Server) -> None:
     page = open_new(browser, server.url)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.url)
     before = page.url
-    page.get_by_role("button", name="L0 H1,").click()
+    page.get_by_role("button", name="0·1,").click()
     assert page.url == before  # the address changes only when it is copied
     page.get_by_role("button", name="Copy link").click()
     expect(page.get_by_role("button", name="Link copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == page.url
     assert "open=0.1" in page.url
     page.reload()
-    expect(page.get_by_role("region", name="Attention weights, L0 H1")).to_be_visible()
+    expect(page.get_by_role("region", name="Attention weights, head 1 of layer 0")).to_be_visible()
     assert not page.errors
 
 

@@ -25,9 +25,9 @@ def opened(browser: Any, server: Server, viewport: dict[str, int], **options: bo
 
 def test_a_tile_opens_its_head_over_a_phones_screen(browser: Any, server: Server) -> None:
     page = opened(browser, server, PHONE)
-    tile = page.get_by_role("button", name="L0 H2,")
+    tile = page.get_by_role("button", name="0·2,")
     tile.click()
-    sheet = page.get_by_role("region", name="Attention weights, L0 H2")
+    sheet = page.get_by_role("region", name="Attention weights, head 2 of layer 0")
     expect(sheet.locator(".hs-board")).to_be_in_viewport(ratio=0.9)
     # The selected token and its surroundings stay in view, and a tap there selects another token.
     lines = sheet.get_by_role("group", name="Text around the selected token")

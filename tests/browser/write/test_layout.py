@@ -85,13 +85,13 @@ def test_the_heads_are_on_the_first_screen(
 ) -> None:
     server = launch(save_tiny(tmp_path / "six", n_layer=6, n_head=4))
     page = opened(browser, server.url, width, height)
-    for name in ("L0 H0,", "L5 H3,"):
+    for name in ("0·0,", "5·3,"):
         expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
 
 
 def test_the_first_heads_are_on_a_phones_first_screen(browser: Any, server: Server) -> None:
     page = opened(browser, server.url, 390, 844)
-    for name in ("L0 H0,", "L0 H3,"):
+    for name in ("0·0,", "0·3,"):
         expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
 
 
@@ -121,9 +121,9 @@ def test_a_chip_opens_its_head(page: Any) -> None:
     story = page.get_by_role("group", name="Heads with a clear role")
     for chip in story.get_by_role("button").all():
         chip.click()
-        layer, head = map(int, re.search(r"L(\d+) H(\d+)", chip.text_content()).groups())  # type: ignore[union-attr]
+        layer, head = map(int, re.search(r"(\d+)·(\d+)", chip.text_content()).groups())  # type: ignore[union-attr]
         assert open_head(page) == (layer, head)
-        expect(page.get_by_role("region", name=f"Attention weights, L{layer} H{head}")).to_be_visible()
+        expect(page.get_by_role("region", name=f"Attention weights, head {head} of layer {layer}")).to_be_visible()
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from helpers.page import (
     readout,
     show_page,
     show_summaries,
+    spoken,
     stop,
     stop_button,
     text,
@@ -34,7 +35,7 @@ def test_it_opens_with_something_to_see(page: Any, server: Server) -> None:
     expect(text(page)).to_have_text(re.compile(r"^ROMEO:.{20}", re.DOTALL))
     expect(page.get_by_label("Prompt")).to_have_value("ROMEO:")
     expect_model(page, "tiny", "3 layers × 4 heads")
-    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+,"))).to_have_count(12)
+    expect(page.get_by_role("button", name=re.compile(r"^\d+·\d+,"))).to_have_count(12)
     show_summaries(page)
     labels = ["", "H0", "H1", "H2", "H3", "mean", "rollout", "L0", "L1", "L2", "mean of all heads"]
     assert page.locator(".hs-grid .hs-label").all_text_contents() == labels
@@ -61,7 +62,7 @@ def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server, slo
     expect(stop_button(page)).to_be_hidden()
     expect(page.get_by_text("stopped after 8 tokens")).to_be_visible()
     # The step in progress has read the last token, so text and heads agree.
-    expect(page.get_by_role("button", name="L1 H2,").locator("canvas")).to_have_attribute("width", "16")
+    expect(page.get_by_role("button", name="1·2,").locator("canvas")).to_have_attribute("width", "16")
     expect(text(page)).to_have_text(re.compile(r"^But soft.{8}$", re.DOTALL))
     expect(page.locator(".hs-readout")).to_have_text(re.compile(" 14, query"))
     check_number(page, slow)
@@ -70,8 +71,8 @@ def test_text_and_matrix_grow_while_it_is_written(page: Any, server: Server, slo
 def test_the_number_under_the_pointer(page: Any, server: Server) -> None:
     write(page, "What light through yonder window breaks?")
     expect(page.get_by_text("tokens written")).to_be_visible()
-    page.get_by_role("button", name="L2 H1,").click()
-    expect(page.get_by_role("region", name="Attention weights, L2 H1")).to_be_visible()
+    page.get_by_role("button", name="2·1,").click()
+    expect(page.get_by_role("region", name="Attention weights, head 1 of layer 2")).to_be_visible()
     for axis in ("this token (query)", "looks at that token (key)"):
         expect(page.locator(".hs-matrix").get_by_text(axis)).to_be_visible()
     box = page.locator(".hs-board").bounding_box()
@@ -104,12 +105,12 @@ def test_a_token_of_the_text_moves_the_matrix(page: Any, server: Server) -> None
 
 def test_by_keyboard(page: Any, server: Server) -> None:
     layer, head = open_head(page)
-    page.get_by_role("button", name=f"L{layer} H{head},").focus()
+    page.get_by_role("button", name=f"{layer}·{head},").focus()
     page.keyboard.press("ArrowDown" if layer < 2 else "ArrowUp")
     page.keyboard.press("ArrowRight" if head < 3 else "ArrowLeft")
     opened = (layer + (1 if layer < 2 else -1), head + (1 if head < 3 else -1))
     page.keyboard.press("Enter")
-    expect(page.get_by_role("region", name=f"Attention weights, L{opened[0]} H{opened[1]}")).to_be_visible()
+    expect(page.get_by_role("region", name=f"Attention weights, head {opened[1]} of layer {opened[0]}")).to_be_visible()
     expect_drawn(page)
     page.get_by_role("application").focus()
     query, key, _ = readout(page)
@@ -126,7 +127,7 @@ def test_the_table_has_the_same_numbers(page: Any, server: Server) -> None:
     expect(page.get_by_text("tokens written")).to_be_visible()
     page.get_by_role("button", name="Show as a table").click()
     layer, head = open_head(page)
-    table = page.get_by_role("table", name=f"Attention weights, L{layer} H{head}")
+    table = page.get_by_role("table", name=f"Attention weights, head {head} of layer {layer}")
     attention = server.services.served.models["tiny"].trace(text(page).text_content()[:CONTEXT]).attention[layer, head]
     rows = table.locator("tbody tr")
     expect(rows).to_have_count(32)
@@ -141,9 +142,9 @@ def test_the_table_has_the_same_numbers(page: Any, server: Server) -> None:
 @pytest.mark.slow
 def test_an_evicted_run_can_still_be_viewed(page: Any, server: Server) -> None:
     server.services.runs.cache.entries.clear()
-    for name in ("L0 H3", "L1 H0"):
+    for name in ("0·3", "1·0"):
         page.get_by_role("button", name=f"{name},").click()
-        expect(page.get_by_role("region", name=f"Attention weights, {name}")).to_be_visible()
+        expect(page.get_by_role("region", name=f"Attention weights, {spoken(name)}")).to_be_visible()
         expect_drawn(page)
         check_number(page, server.services.served.models["tiny"])
         server.services.runs.cache.entries.clear()
@@ -153,7 +154,7 @@ def test_an_evicted_run_can_still_be_viewed(page: Any, server: Server) -> None:
 def test_another_model_shows_its_own_heads(page: Any, server: Server) -> None:
     choose_model(page, "other")
     expect_model(page, "other", "2 layers × 2 heads")
-    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+,"))).to_have_count(4)
+    expect(page.get_by_role("button", name=re.compile(r"^\d+·\d+,"))).to_have_count(4)
     expect_drawn(page)
     check_number(page, server.services.served.models["other"])
 

@@ -45,7 +45,7 @@ def test_another_model_takes_the_place_of_a_text_being_written(page: Any, server
     expect(write_button(page)).to_be_visible()
     expect_model(page, "other", "2 layers × 2 heads")
     expect(text(page)).to_have_text(re.compile("^ROMEO"))
-    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+,"))).to_have_count(4)
+    expect(page.get_by_role("button", name=re.compile(r"^\d+·\d+,"))).to_have_count(4)
     check_number(page, server.services.served.models["other"])
 
 

@@ -68,15 +68,19 @@ const COMPOSITION = /** @type {any} */ ({ ...SCORES, deviations: DEVIATIONS, cha
 test("the sentence about composition says how far query and key are apart where it matters", () => {
   const sentence = (/** @type {"k" | "v"} */ way, /** @type {boolean} */ isRotary, distance = 3) =>
     readComposition({ ...COMPOSITION, distance }, [1, 0], way, isRotary).sentence;
-  assert.match(sentence("k", true), /^By the weights, .* L0 H0 most, with the query 3 positions after its key: 0\.135/);
+  assert.match(
+    sentence("k", true),
+    /^By the weights, .* head 0 of layer 0 most, with the query 3 positions after its key: 0\.135/,
+  );
   assert.match(sentence("k", true, 1), /most, with the query 1 position after its key: /);
   assert.match(sentence("k", true, 0), /most, with query and key at the same position: /);
-  for (const other of [sentence("k", false), sentence("v", true)]) assert.match(other, /read L0 H0 most: 0\.135/);
+  for (const other of [sentence("k", false), sentence("v", true)])
+    assert.match(other, /read head 0 of layer 0 most: 0\.135/);
 });
 
 test("the colours of composition are named after the numbers that they show", () => {
   const { title, short, rows, arcs, sentence } = readComposition(COMPOSITION, [1, 0], "k");
-  assert.equal(title, "K-composition score with L1 H0 (rotated at random: 0.063, in the middle)");
+  assert.equal(title, "K-composition score with head 0 of layer 1 (rotated at random: 0.063, in the middle)");
   assert.deepEqual(arcs, [[0, 0]]);
   assert.match(sentence, /0\.135, .* That is 3\.4 standard deviations above the same two heads rotated at random, /);
   assert.deepEqual(
@@ -105,8 +109,8 @@ test("a head has a role to lose only from the mean weight at which the page says
 test("passages are compared with what the head looks at over the whole text", () => {
   const row = { name: "begins with a capital letter", count: 11, n: 12, everywhere: 0.59 };
   assert.equal(
-    sharedPlain("L1 H2", [row]),
-    "Where L1 H2 fires most, the token it looks at begins with a capital letter (11 of 12 passages, " +
+    sharedPlain("head 2 of layer 1", [row]),
+    "Where head 2 of layer 1 fires most, the token it looks at begins with a capital letter (11 of 12 passages, " +
       "compared with 59% over the whole text).",
   );
 });
@@ -140,12 +144,11 @@ test("heads whose removal helps are not counted among those that change little",
       [[0], [0]],
     ],
   };
-  const name = (place) => `L${place[0]} H${place[1]}`;
-  const [whole, rest] = knockoutPlain(answer, 1, name, "so");
-  assert.match(whole, /^This text needs L0 H0 most: .* 26% less probable\.$/);
+  const [whole, rest] = knockoutPlain(answer, 1, "so");
+  assert.match(whole, /^This text needs head 0 of layer 0 most: .* 26% less probable\.$/);
   assert.match(
     rest,
-    /^For 1 of 4 heads, removing it alone changes that by less than 5%\. The selected token, “so”, needs L0 H0/,
+    /^For 1 of 4 heads, removing it alone changes that by less than 5%\. The selected token, “so”, needs head 0 of lay/,
   );
   const without = {
     ...answer,
@@ -155,7 +158,7 @@ test("heads whose removal helps are not counted among those that change little",
     ],
   };
   assert.equal(
-    knockoutPlain(without, 0, name)[0],
+    knockoutPlain(without, 0)[0],
     "No single head is needed: without any one of them, this text is predicted about as well, or better.",
   );
 });

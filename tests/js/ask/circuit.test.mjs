@@ -20,16 +20,16 @@ test("heads of one layer stand below each other, and later layers further to the
     titles.map(({ layer }) => layer),
     [0, 2, 3, 4],
   );
-  const [a, b, c, d] = ["L0 H0", "L0 H3", "L2 H1", "L4 H2"].map((name) => places.get(name) ?? assert.fail(name));
+  const [a, b, c, d] = ["0·0", "0·3", "2·1", "4·2"].map((name) => places.get(name) ?? assert.fail(name));
   assert.ok(words[0].x < a.x && a.x === b.x && b.x < c.x && c.x < d.x && d.x < end.x);
   assert.ok(b.y - a.y >= 55); // a head with the number below it
-  assert.notEqual(places.get("L2 H1")?.y, places.get("L3 H1")?.y); // a line past one single head does not cross another
+  assert.notEqual(places.get("2·1")?.y, places.get("3·1")?.y); // a line past one single head does not cross another
   for (const { x, y } of [...places.values(), ...words]) assert.ok(x > 0 && x < 100 && y >= 30 && y <= height - 30);
 });
 
 test("the MLP of a layer stands after the heads that it reads", () => {
   const { places, titles } = layOut([[1, 0], [0, null], [0, 2]]); // prettier-ignore
-  const [before, mlp, after] = ["L0 H2", "L0 MLP", "L1 H0"].map((name) => Number(places.get(name)?.x));
+  const [before, mlp, after] = ["0·2", "MLP 0", "1·0"].map((name) => Number(places.get(name)?.x));
   assert.ok(before < mlp && mlp < after && titles.length === 3);
 });
 

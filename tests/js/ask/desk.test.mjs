@@ -70,7 +70,7 @@ test("presets mute the heads that have a role", () => {
   const found = presets({ shape: SHAPE, roles, layer: 1, mask: null });
   const [induction, previous, copying, layer, all] = found;
   assert.equal(encodeMask(induction.mask), "1-0_1-3");
-  assert.match(induction.help, /L1 H0, L1 H3/);
+  assert.match(induction.help, /1·0, 1·3/);
   assert.equal(encodeMask(previous.mask), "0-1");
   assert.equal(encodeMask(copying.mask), "1-3_2-2"); // an induction head may copy, too
   assert.equal(encodeMask(layer.mask), "0_2");

@@ -106,7 +106,7 @@ test("the means of a template have a column for each position, and a cell choose
   ];
   const errors = means.map((layer) => layer.map((head) => head.map(() => 0.03)));
   const chosen = /** @type {number[]} */ ([]);
-  const map = positionMap(/** @type {any} */ ({ pointer: { n_layer: 2, n_head: 2 } }), (at) => chosen.push(at));
+  const map = positionMap((at) => chosen.push(at));
   const words = (/** @type {number} */ mean, /** @type {number} */ error) => `${mean} ± ${error}`;
   const found = { tokens, means, errors, words, short: String };
   map.show(found, 1);
@@ -114,7 +114,7 @@ test("the means of a template have a column for each position, and a cell choose
   assert.deepEqual(texts(map.element, "tbody tr"), ["L0-0.4", "L10.8"]);
   assert.deepEqual(texts(map.element, '[aria-pressed="true"]'), ["0.8"]); // of the layer furthest from zero
   const cells = /** @type {HTMLElement[]} */ ([...map.element.querySelectorAll("td button")]);
-  assert.equal(cells[1].getAttribute("aria-label"), "“·Anna” (token 1), L0 H1: -0.4 ± 0.03");
+  assert.equal(cells[1].getAttribute("aria-label"), "“·Anna” (token 1), head 1 of layer 0: -0.4 ± 0.03");
   cells[0].click();
   assert.deepEqual(chosen, [0]);
   map.show(found, 0);

@@ -17,10 +17,10 @@ test("the parts of a logit in the order of the model, with their sum so far", ()
     parts.map(({ name, value, sum }) => [name, value, sum]),
     [
       ["embedding", 1, 1],
-      ["L0 heads", -1.5, -0.5],
-      ["L0 MLP", 3, 2.5],
-      ["L1 heads", 1.25, 3.75],
-      ["L1 MLP", -1, 2.75],
+      ["Layer 0, heads", -1.5, -0.5],
+      ["Layer 0, MLP", 3, 2.5],
+      ["Layer 1, heads", 1.25, 3.75],
+      ["Layer 1, MLP", -1, 2.75],
       ["biases", 0.5, 3.25],
     ],
   );
@@ -108,6 +108,6 @@ test("what favours a token, in two sentences", () => {
   assert.deepEqual(whyPlain(asked), [
     "“↵” is 5.8 times as likely as “·”, since its logit is 1.8 higher. The largest contribution in favour of “↵” " +
       "comes from the MLP of layer 0 (+3.0).",
-    "Second is L1 H0 (+1.0); the largest contribution against it comes from the biases (−2.5).",
+    "Second is head 0 of layer 1 (+1.0); the largest contribution against it comes from the biases (−2.5).",
   ]);
 });

@@ -44,12 +44,12 @@ test("heads are taken away one by one and all together, and the chances follow",
     [...element.querySelectorAll("button")].find(({ textContent }) => textContent === name)?.click();
     await settled();
   };
-  assert.equal(shown(), "Without 2 heads: L4 H3, L7 H6"); // at first all are gone
+  assert.equal(shown(), "Without 2 heads: 4·3, 7·6"); // at first all are gone
   assert.match(texts(element, "[role=status]")[0], /“new”, with a chance of 89%/);
   await press("Give all back");
   assert.equal(shown(), "With all heads");
-  await press("L7 H6");
-  assert.equal(shown(), "Without 1 head: L7 H6");
+  await press("7·6");
+  assert.equal(shown(), "Without 1 head: 7·6");
   assert.match(texts(element, "[role=status]")[0], /“kite”/);
 });
 

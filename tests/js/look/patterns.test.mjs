@@ -102,7 +102,7 @@ test("what is said about a head agrees with the role on its tile, in a short tex
   assert.equal(labelOf(store, [0, 0]).tag, "prev");
   assert.equal(
     describePicture(store, [0, 0]),
-    "On random tokens L0 H0 looks at the token before: 0.91. Here: this text is too short for a pattern; " +
+    "On random tokens head 0 of layer 0 looks at the token before: 0.91. Here: this text is too short for a pattern; " +
       "nearly all of its attention goes to one token at a time.",
   );
   assert.match(

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { softmax } from "../../../web/js/lib/sampling.mjs";
-import { fieldLayout, startsGroup, tileName } from "../../../web/js/look/stage/field.mjs";
+import { fieldLayout, startsGroup } from "../../../web/js/look/stage/field.mjs";
 import {
   gainsOf,
   kindOf,
@@ -153,7 +153,6 @@ test("30 layers of 16 heads keep the field's size, with flat tiles", () => {
 });
 
 test("tiles are named by layer and head; groups begin where their heads do", () => {
-  assert.equal(tileName([7, 6]), "7·6");
   const shape = { n_head: 8, n_kv_head: 2 };
   assert.deepEqual(
     [0, 1, 4, 5].map((head) => startsGroup([0, head], shape)),

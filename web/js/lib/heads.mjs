@@ -4,14 +4,14 @@
 
 /** @typedef {{ n_layer: number, n_head: number }} Shape of a model */
 
-/** "L0 H1". @param {readonly number[]} picture layer and head */
-export const headName = ([layer, head]) => `L${layer} H${head}`;
+/** As on a tile: "0·1" is head 1 of layer 0. @param {readonly number[]} picture layer and head */
+export const headName = ([layer, head]) => `${layer}·${head}`;
 
 /** In a sentence. @param {readonly number[]} picture layer and head */
 export const spokenHead = ([layer, head]) => `head ${head} of layer ${layer}`;
 
 /** A node of a circuit: a head, or without one the MLP of the layer. @param {readonly [number, number | null]} node */
-export const nodeName = ([layer, head]) => (head === null ? `L${layer} MLP` : headName([layer, head]));
+export const nodeName = ([layer, head]) => (head === null ? `MLP ${layer}` : headName([layer, head]));
 
 /** Whether a picture is that of a head, not a mean or a rollout. @param {PictureId} picture @param {Shape} shape */
 export const isHead = ([layer, column], { n_layer, n_head }) => layer < n_layer && column < n_head;

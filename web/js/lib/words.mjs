@@ -1,6 +1,6 @@
 // How tokens, pictures and cells are named.
 
-import { headName } from "./heads.mjs";
+import { headName, isHead, spokenHead } from "./heads.mjs";
 import { weightText } from "./numbers.mjs";
 
 /** @import { PictureId, Token } from "../types.js" */
@@ -178,16 +178,31 @@ export function ending(text, length) {
 }
 
 /**
- * The name of a picture: a head, the mean of a layer or of all heads, a rollout.
+ * The name of a picture as a label: a head, the mean of a layer or of all heads, a rollout.
  * @param {PictureId} picture
  * @param {import("./heads.mjs").Shape} shape of the model
  */
 export function pictureName([layer, column], { n_layer, n_head }) {
   if (layer === n_layer) return "Mean of all heads";
-  if (column === n_head) return `L${layer} mean`;
-  if (column === n_head + 1) return `L${layer} rollout`;
+  if (column === n_head) return `Mean of layer ${layer}`;
+  if (column === n_head + 1) return `Rollout of layer ${layer}`;
   return headName([layer, column]);
 }
+
+/**
+ * The name of a picture in a sentence.
+ * @param {PictureId} picture
+ * @param {import("./heads.mjs").Shape} shape of the model
+ */
+export function spokenPicture(picture, shape) {
+  if (isHead(picture, shape)) return spokenHead(picture);
+  const name = pictureName(picture, shape);
+  return `the ${name[0].toLowerCase()}${name.slice(1)}`;
+}
+
+/** Some heads in a sentence: "head 1 of layer 0", "heads 0·1 and 2·3". @param {PictureId[]} heads */
+export const spokenHeads = (heads) =>
+  heads.length === 1 ? spokenHead(heads[0]) : `heads ${listed(heads.map(headName))}`;
 
 /**
  * A sentence about one cell.
@@ -202,7 +217,7 @@ export function sentence(tokens, query, key, weight) {
   return `${name(query)} (query) looks at ${name(key)} (key): ${weightText(weight)}`;
 }
 
-/** "L0 H1", "L0 H1 and L2 H3", "L0 H1, L0 H2 and L2 H3". @param {string[]} names */
+/** "a", "a and b", "a, b and c". @param {string[]} names */
 export const listed = (names) => [names.slice(0, -1).join(", "), names.at(-1) ?? ""].filter(Boolean).join(" and ");
 
 /** With a capital as its first letter. @param {string} text */

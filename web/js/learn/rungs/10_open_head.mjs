@@ -7,7 +7,7 @@ import { LatestRequest } from "../../lib/latest.mjs";
 import { exact, fixed, number } from "../../lib/numbers.mjs";
 import { DEFAULTS } from "../../lib/options.mjs";
 import { HeadWeights } from "../../lib/triangle.mjs";
-import { pictureName, visible } from "../../lib/words.mjs";
+import { spokenPicture, visible } from "../../lib/words.mjs";
 import { dotProduct, looks } from "../../widgets/arithmetic.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { ask } from "../server.mjs";
@@ -108,7 +108,7 @@ export class StillStore {
   }
 
   get openName() {
-    return pictureName(this.open, this.#text);
+    return spokenPicture(this.open, this.#text);
   }
 
   get queries() {

@@ -1,10 +1,10 @@
 // The line under the sentence: what is selected, three questions about it, and the way to all others.
 
 import { hasModifier, make, setFlag, setText } from "../../lib/dom.mjs";
+import { headName } from "../../lib/heads.mjs";
 import { onChange, whenever } from "../../lib/reactive.mjs";
 import { Roving } from "../../widgets/roving.mjs";
 import { QUESTIONS_BY_TOPIC } from "./question_list.mjs";
-import { tileName } from "../stage/field.mjs";
 import { nextWord, openHead } from "./subject.mjs";
 
 /** @import { ShownText } from "../state/shown_text.mjs" */
@@ -112,7 +112,7 @@ export class AskLine {
     const { store } = this;
     if (subject === "word") return nextWord(store, this.step);
     if (subject === "text") return "the text";
-    return openHead(store) ? `head ${tileName(store.open)}` : "a mean";
+    return openHead(store) ? `head ${headName(store.open)}` : "a mean";
   }
 
   /** @param {Question} question */

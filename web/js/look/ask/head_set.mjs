@@ -3,7 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { headEntries } from "../../lib/heads.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
-import { listed, pictureName } from "../../lib/words.mjs";
+import { pictureName, spokenHeads } from "../../lib/words.mjs";
 import { askServer } from "../state/ask_server.mjs";
 import { changedHeads, decodeMask, encodeMask, scaleOf, withScale } from "../../lib/head_masks.mjs";
 import { openHead } from "./subject.mjs";
@@ -97,7 +97,9 @@ export class HeadSet {
     const [todo, done] = this.question.verb;
     this.buttons.hidden = !pictures.length;
     const add =
-      openHead(store) && !this.has(store.open) ? [this.chip(`+ ${store.openName}`, () => this.toggle(store.open))] : [];
+      openHead(store) && !this.has(store.open)
+        ? [this.chip(`+ ${pictureName(store.open, store.pointer)}`, () => this.toggle(store.open))]
+        : [];
     if (add.length) add[0].title = "Add the open head";
     if (!pictures.length) {
       const rows = headEntries(this.#single);
@@ -135,11 +137,8 @@ export class HeadSet {
         this.#known.set(asked, answer);
       }
       if (asked !== this.#asked) return;
-      const { pictures, store } = this;
-      const names =
-        pictures.length > MAX_NAMED_HEADS
-          ? `these ${pictures.length} heads`
-          : listed(pictures.map((picture) => pictureName(picture, store.pointer)));
+      const { pictures } = this;
+      const names = pictures.length > MAX_NAMED_HEADS ? `these ${pictures.length} heads` : spokenHeads(pictures);
       this.sentence.textContent = this.question.say(pictures, names, this.#known.get(asked));
     } catch (error) {
       this.sentence.textContent = /** @type {Error} */ (error).message;

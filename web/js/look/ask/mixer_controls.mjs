@@ -2,6 +2,7 @@
 // the key M.
 
 import { make, setFlag, setHidden } from "../../lib/dom.mjs";
+import { capitalised } from "../../lib/words.mjs";
 import { isHead } from "../../lib/heads.mjs";
 import { MAX_SCALE, scaleOf } from "../../lib/head_masks.mjs";
 import { openHead } from "./subject.mjs";
@@ -31,7 +32,7 @@ export function headScale(mixer) {
   const show = () => {
     setHidden(element, !mixer.isOn || !openHead(store));
     if (element.hidden) return;
-    element.setAttribute("aria-label", `${store.openName} at the mixing desk`);
+    element.setAttribute("aria-label", `${capitalised(store.openName)} at the mixing desk`);
     const scale = scaleOf(mixer.mask, store.open);
     setFlag(mute, "aria-pressed", scale === 0);
     mute.textContent = scale === 1 || scale === 0 ? "Mute" : "Back to 1";

@@ -1,7 +1,7 @@
 // What a question is about: the text, the prediction and the head that are selected.
 
-import { isHead, spokenHead } from "../../lib/heads.mjs";
-import { capitalised, pictureName, spoken, unitOf } from "../../lib/words.mjs";
+import { isHead } from "../../lib/heads.mjs";
+import { capitalised, spoken, unitOf } from "../../lib/words.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
@@ -93,7 +93,6 @@ export function nextWord(store, step) {
  */
 export function topicWords(store, topic) {
   if (topic === "word") return `The next ${unitOf(store)}`;
-  if (topic === "head")
-    return openHead(store) ? capitalised(spokenHead(store.open)) : pictureName(store.open, store.pointer);
+  if (topic === "head") return capitalised(store.openName);
   return topic === "text" ? "The whole text" : "Many prompts";
 }

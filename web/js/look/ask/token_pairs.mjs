@@ -1,7 +1,7 @@
 // What a head's weights do to tokens: the pairs with the largest entries in its OV and QK circuits, once opened.
 
 import { make } from "../../lib/dom.mjs";
-import { headName } from "../../lib/heads.mjs";
+import { spokenHead } from "../../lib/heads.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { fixed } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
@@ -89,7 +89,7 @@ export class TokenPairs {
   /** @param {TokenCircuitAnswer} answer */
   draw({ layer, head, pairs, eigenvalue_score, distance }) {
     const { columns, says } = WORDS[this.circuit];
-    const score = `The eigenvalue score of ${headName([layer, head])} is ${fixed(eigenvalue_score, 2)}.`;
+    const score = `The eigenvalue score of ${spokenHead([layer, head])} is ${fixed(eigenvalue_score, 2)}.`;
     const place = this.circuit === "qk" && this.store.pointer.rotary ? ` Scores are those ${apart(distance)}.` : "";
     this.sentence.textContent = `${score} ${says}${place}`;
     const most = Math.max(...pairs.map(({ value }) => Math.abs(value)), 1e-9);

@@ -2,10 +2,11 @@
 
 import { make } from "../../lib/dom.mjs";
 import { counted } from "../../lib/numbers.mjs";
-import { capitalised, pictureName, visible } from "../../lib/words.mjs";
+import { headName } from "../../lib/heads.mjs";
+import { capitalised, spokenHeads, visible } from "../../lib/words.mjs";
 import { isOwn } from "../state/pointer.mjs";
 
-/** @import { Pointer, Token } from "../../types.js" */
+/** @import { PictureId, Pointer, Token } from "../../types.js" */
 /** @import { Alignment, SideName } from "./alignment.mjs" */
 
 /** @typedef {{ pointer: Readonly<Pointer>, tokens: Token[] }} Side */
@@ -18,26 +19,25 @@ export const badge = (side) => make("span", { class: `hs-badge hs-badge-${side}`
 
 /**
  * Heads that are removed or scaled, in words; "" for none.
- * @param {Pick<Pointer, "head_mask" | "n_layer" | "n_head">} pointer
+ * @param {Pick<Pointer, "head_mask">} pointer
  */
-export function maskWords({ head_mask, n_layer, n_head }) {
-  /** @type {string[]} */
+export function maskWords({ head_mask }) {
+  /** @type {PictureId[]} */
   const removed = [];
   /** @type {string[]} */
   const scaled = [];
   (head_mask ?? []).forEach((row, layer) =>
     row.forEach((scale, head) => {
-      const name = pictureName([layer, head], { n_layer, n_head });
-      if (scale === 0) removed.push(name);
-      else if (scale !== 1) scaled.push(`${name} × ${scale}`);
+      if (scale === 0) removed.push([layer, head]);
+      else if (scale !== 1) scaled.push(`${headName([layer, head])} × ${scale}`);
     }),
   );
   const parts = [...(removed.length ? [`without ${list(removed)}`] : []), ...scaled];
   return parts.join(", ");
 }
 
-/** @param {string[]} names */
-const list = (names) => (names.length > 4 ? `${names.length} heads` : names.join(", "));
+/** @param {PictureId[]} heads */
+const list = (heads) => (heads.length > 4 ? `${heads.length} heads` : spokenHeads(heads));
 
 /** "tiny@16" is "tiny, training step 16". @param {string} model */
 export const modelWords = (model) => model.replace(/@(\d+)$/, (_, step) => `, training step ${Number(step)}`);

@@ -11,7 +11,7 @@ import { position } from "../../lib/drawing/scale.mjs";
 import { scaleOf } from "../../lib/head_masks.mjs";
 import { allPictures } from "../../lib/heads.mjs";
 import { counted, exact, full, share, withSign } from "../../lib/numbers.mjs";
-import { baseName, pictureName, plainly, textOf, visible } from "../../lib/words.mjs";
+import { baseName, capitalised, pictureName, plainly, textOf, visible } from "../../lib/words.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 import { rampLine, weightLegend } from "../panels/legend.mjs";
 import { scaledWords } from "../roles/role_words.mjs";
@@ -52,7 +52,7 @@ export function sideHead(pair, side) {
 
 /** How the head of side B relates to that of side A. @param {Pair} pair */
 function sameWords({ heads, stores: { a, b } }) {
-  if (heads.isStandIn) return `B has no ${a.openName}; shows ${b.openName}`;
+  if (heads.isStandIn) return `B has no counterpart of ${a.openName}; it shows ${b.openName}`;
   const isOneModel = baseName(a.pointer.model) === baseName(b.pointer.model);
   return isOneModel ? "same head as A" : "same place as in A";
 }
@@ -84,7 +84,7 @@ function headSelect(pair, side) {
       select.replaceChildren(...options);
     }
     const { isStandIn } = pair.heads;
-    same.textContent = isStandIn ? `${store.openName} (nearest)` : "same as A";
+    same.textContent = isStandIn ? `${capitalised(store.openName)} (nearest)` : "same as A";
     select.value = side === "b" && isStandIn ? "same" : store.open.join(".");
   };
   return { select, show };
@@ -133,7 +133,7 @@ function notSubtracted({ isApart, alignment, heads, stores: { a, b } }) {
   }
   if (!heads.isStandIn) return "";
   return (
-    `B has no ${a.openName}, so it shows ${b.openName}, which may do something quite different. ` +
+    `B has no counterpart of ${a.openName}, so it shows ${b.openName}, which may do something quite different. ` +
     "To subtract two heads, choose one for B in its list, or one that both models have."
   );
 }

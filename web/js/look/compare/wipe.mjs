@@ -2,9 +2,8 @@
 // the difference. Where the texts have no cells in common, and for whoever prefers it, the matrices stand side by side.
 
 import { make, setText } from "../../lib/dom.mjs";
-import { isHead } from "../../lib/heads.mjs";
 import { effect, whenever } from "../../lib/reactive.mjs";
-import { capitalised, pictureName } from "../../lib/words.mjs";
+import { capitalised, spokenPicture } from "../../lib/words.mjs";
 import { signal } from "../../vendor/signals.mjs";
 import { rangeInput, tabs } from "../../widgets/controls.mjs";
 import { readStored, writeStored } from "../state/storage.mjs";
@@ -59,11 +58,7 @@ export function wipe(pair, a, difference, b) {
     () => [...pair.progress, pair.difference, ...pair.place, ...pair.heads.opened],
     () => {
       const { open, pointer } = pair.stores.a;
-      const [layer, head] = open;
-      setText(
-        title,
-        isHead(open, pointer) ? capitalised(`head ${head} of layer ${layer}`) : pictureName(open, pointer),
-      );
+      setText(title, capitalised(spokenPicture(open, pointer)));
       setText(words, focusWords(pair));
     },
   );

@@ -154,7 +154,7 @@ export function headPicture(store) {
   const ruler = offscreenContext(1, 1);
   const margin = texts ? labelMargin(ruler, tokens, n, size) : 3 * MAX_LABEL;
   return frame({
-    title: `${pointer.model} · ${openName}`,
+    title: `${pointer.model}, ${openName}`,
     options,
     floor: store.weights.floor,
     notes: [`attention weights of ${counted(n, "token")}`],
@@ -190,7 +190,7 @@ export function linesPicture(store) {
   const { queries } = store.selection;
   const { rows, columns } = sizeOf(n);
   return frame({
-    title: `${pointer.model} · ${openName}`,
+    title: `${pointer.model}, ${openName}`,
     options: store.view.options,
     floor: store.weights.floor,
     notes: [`attention weights of ${counted(n, "token")} as lines`],

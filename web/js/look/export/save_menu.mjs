@@ -12,6 +12,12 @@ import { effect } from "../../lib/reactive.mjs";
 /** @typedef {Omit<typeof import("./print.mjs"), "toPng" | "toSvg">} Print */
 /** @typedef {Record<string, () => Blob | Promise<Blob>>} Kinds makes a file of each kind */
 
+/** @param {readonly number[]} picture @param {{ n_layer: number, n_head: number }} shape of the model */
+function pictureFile([layer, column], { n_layer, n_head }) {
+  if (layer === n_layer) return "mean";
+  return `L${layer}${column < n_head ? `H${column}` : column === n_head ? "-mean" : "-rollout"}`;
+}
+
 /** @param {ShownText} store @param {string} [label] what assistive technology calls the menu */
 export function saveHead(store, label = "Save this picture") {
   const kinds = {
@@ -22,7 +28,7 @@ export function saveHead(store, label = "Save this picture") {
     safetensors: () => toSafetensors(store),
     ...wholeText(store),
   };
-  const name = () => store.openName.replace("Mean of all heads", "mean").replace(" H", "H").replace(" ", "-");
+  const name = () => pictureFile(store.open, store.pointer);
   const isReady = () => store.count > 0;
   return saveMenu({ store, label, kinds, name, isReady });
 }

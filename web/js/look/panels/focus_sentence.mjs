@@ -1,10 +1,9 @@
 // What the open head looks at, in one sentence with the number, and the two questions that everybody has about it.
 
-import { isHead } from "../../lib/heads.mjs";
 import { areRectangles } from "../../lib/triangle.mjs";
 import { make, setText } from "../../lib/dom.mjs";
 import { share } from "../../lib/numbers.mjs";
-import { pictureName, spokenAt, unitOf, wordUpTo } from "../../lib/words.mjs";
+import { capitalised, spokenAt, unitOf, wordUpTo } from "../../lib/words.mjs";
 import { isOn, looksElsewhere, MIN_FOCUSED, withoutAlike } from "../roles/heads_alike.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { whenever } from "../../lib/reactive.mjs";
@@ -70,11 +69,6 @@ export class FocusSentence {
   }
 }
 
-/** "Layer 5, head 1", or the name of another picture. @param {ShownText} store */
-function spelledName({ open, pointer }) {
-  return isHead(open, pointer) ? `Layer ${open[0]}, head ${open[1]}` : pictureName(open, pointer);
-}
-
 /**
  * @param {ShownText} store
  * @param {number} query
@@ -94,7 +88,7 @@ function describeFocus(store, query, key) {
   const weight = store.weights.at(query, key);
   const word = make("b", {}, spokenAt(store.tokens, key));
   const part = make("b", {}, share(weight));
-  const name = spelledName(store);
+  const name = capitalised(store.openName);
   const isMost = key === store.weights.strongest(query, store.view.options.hideFirst ? 1 : 0);
   const from = wordUpTo(store.tokens, query);
   if (!isMost) return [`${name}: “${from}” gives `, word, " ", part, " of its attention."];

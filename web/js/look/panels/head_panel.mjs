@@ -1,6 +1,7 @@
 // The open picture: its three views, and the table of its numbers.
 
 import { isStill, make, PHONE, setHidden, setText } from "../../lib/dom.mjs";
+import { capitalised } from "../../lib/words.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { scaleOf } from "../../lib/head_masks.mjs";
 import { groupSentence } from "../../lib/heads.mjs";
@@ -113,7 +114,7 @@ export class HeadPanel {
     const { mode } = this.view.options;
     for (const [name, part] of Object.entries(this.parts)) setHidden(part, name !== mode);
     this.modes.show(mode);
-    setText(this.title, this.store.openName);
+    setText(this.title, capitalised(this.store.openName));
     this.element.setAttribute("aria-label", `Attention weights, ${this.store.openName}`);
   }
 

@@ -4,7 +4,7 @@ import { make, steadily } from "../../lib/dom.mjs";
 import { isSamePicture } from "../../lib/heads.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
-import { capitalised, pictureName } from "../../lib/words.mjs";
+import { capitalised, pictureName, spokenPicture } from "../../lib/words.mjs";
 import { CLEAR, clearRole, copies, COPYING, copyingNumbers, roleOf } from "../roles/head_roles.mjs";
 import {
   isAboveChance,
@@ -167,18 +167,18 @@ function spreadWords(store, picture, unit) {
  */
 export function describePicture(store, picture) {
   const [layer, head] = picture;
-  const title = pictureName(picture, store.pointer);
+  const title = spokenPicture(picture, store.pointer);
   const { n_layer, n_head } = store.pointer;
   if (!store.rows || layer >= n_layer) return "";
   if (head === n_head) return "The mean of this layer’s heads.";
   if (head > n_head)
     return "Attention rollout: how much of each token is in each position after all layers up to this one.";
   const pattern = patternOf(store, picture);
-  if (pattern) return `${title} ${patternDoes(pattern)}: ${pattern.mean.toFixed(2)} on average.`;
+  if (pattern) return `${capitalised(title)} ${patternDoes(pattern)}: ${pattern.mean.toFixed(2)} on average.`;
   const spread = spreadWords(store, picture, "token");
   const role = clearRole(store, picture);
-  if (role?.name === COPYING.name) return `${title} ${COPYING.does}; ${spread}.`;
+  if (role?.name === COPYING.name) return `${capitalised(title)} ${COPYING.does}; ${spread}.`;
   const here = isTooShort(store) ? "this text is too short for a pattern" : "it follows no simple rule in this text";
-  if (!role) return `${title}: ${here}; ${spread}.`;
+  if (!role) return `${capitalised(title)}: ${here}; ${spread}.`;
   return `On random tokens ${title} ${role.does}: ${role.score.toFixed(2)}. Here: ${here}; ${spread}.`;
 }

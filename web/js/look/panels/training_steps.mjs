@@ -2,12 +2,12 @@
 
 import { thousands } from "../../lib/numbers.mjs";
 import { make, setHidden, svg } from "../../lib/dom.mjs";
-import { strongestHead } from "../../lib/heads.mjs";
+import { spokenHead, strongestHead } from "../../lib/heads.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { PREPARED } from "../state/prepared.mjs";
 import { readAtStep, showReading, trainingOf } from "../state/snapshots.mjs";
-import { baseName, pictureName } from "../../lib/words.mjs";
+import { baseName } from "../../lib/words.mjs";
 import { CLEAR } from "../roles/head_roles.mjs";
 import { rangeInput, setRange } from "../../widgets/controls.mjs";
 import { LineChart } from "../../widgets/line_chart.mjs";
@@ -149,7 +149,7 @@ export class TrainingSteps {
     const when =
       formed > 0 ? ` An induction head forms between steps ${best[formed - 1].step} and ${best[formed].step}.` : "";
     /** @param {{ picture: PictureId, value: number }} head */
-    const scored = ({ picture, value }) => `${pictureName(picture, this.store.pointer)} ${value.toFixed(2)}`;
+    const scored = ({ picture, value }) => `${spokenHead(picture)} with ${value.toFixed(2)}`;
     const scores = `induction ${scored(now.induction)}, previous token ${scored(now.previous)}`;
     const strongestHeads = `Strongest heads on repeated random tokens: ${scores}.`;
     this.sentence.replaceChildren(strongestHeads, when);

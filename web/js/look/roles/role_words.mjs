@@ -2,7 +2,7 @@
 
 import { spokenHead } from "../../lib/heads.mjs";
 import { share } from "../../lib/numbers.mjs";
-import { capitalised, pictureName } from "../../lib/words.mjs";
+import { capitalised } from "../../lib/words.mjs";
 import { scaleOf } from "../../lib/head_masks.mjs";
 import { bestRole, clearRole, copies, COPYING, copyingNumbers, roleOf, ROLES } from "./head_roles.mjs";
 import { fixedDistance, patternDoes, patternName, shareInText } from "./text_patterns.mjs";
@@ -20,7 +20,7 @@ const NEAR_RATIO = 3; // times the score of uniform attention: below it a head i
 export function roleSentence(store, picture) {
   const role = roleOf(store, picture);
   if (!role) return "";
-  const name = pictureName(picture, store.pointer);
+  const name = spokenHead(picture);
   const best = bestRole(role);
   const { scores, baseline } = role;
   const uniform = baseline[best].toFixed(2);
@@ -34,7 +34,7 @@ export function roleSentence(store, picture) {
     return `${does} Of the roles below, its highest score is for ${ROLES[best].name} (${numbers}).${copying}`;
   }
   const highest = `its highest score is for ${ROLES[best].name} (${numbers})`;
-  return `${name} has no clear role in where it looks: ${highest}.${copying}`;
+  return `${capitalised(name)} has no clear role in where it looks: ${highest}.${copying}`;
 }
 
 /**

@@ -36,9 +36,6 @@ export function fieldLayout({ n_layer, n_head, n_kv_head = n_head }, side, most 
   return { width, height, gap, group, label };
 }
 
-/** "7·6": head 6 of layer 7, on a tile. @param {PictureId} head */
-export const tileName = ([layer, head]) => `${layer}·${head}`;
-
 /**
  * Whether a tile begins a group, other than the first of its layer.
  * @param {PictureId} head

@@ -3,11 +3,11 @@
 
 import { make, NextFrame, setText } from "../../lib/dom.mjs";
 import { context2d, sharpContext } from "../../lib/drawing/canvas.mjs";
-import { allHeads, groupSentence, headAt, isSamePicture, spokenHead } from "../../lib/heads.mjs";
+import { allHeads, groupSentence, headAt, headName, isSamePicture, spokenHead } from "../../lib/heads.mjs";
 import { signed } from "../../lib/numbers.mjs";
 import { listen, onResize } from "../../lib/reactive.mjs";
 import { Roving } from "../../widgets/roving.mjs";
-import { fieldLayout, startsGroup, tileName } from "./field.mjs";
+import { fieldLayout, startsGroup } from "./field.mjs";
 import { kindWords, matters } from "./gains.mjs";
 import { unitOf } from "../../lib/words.mjs";
 import { blend, KindPainter } from "./kind_painter.mjs";
@@ -117,7 +117,7 @@ export class Tiles {
       ? []
       : allHeads(this.store.pointer).map((head) => {
           const role = make("b");
-          const number = make("span", {}, tileName(head));
+          const number = make("span", {}, headName(head));
           const name = make("span", { class: "hs-head-tile-name", "aria-hidden": "true" }, role, number);
           const button = make("button", { type: "button", class: "hs-head-tile", tabindex: -1 }, name);
           button.dataset.head = head.join();
@@ -195,7 +195,7 @@ export class Tiles {
       const adds = shown?.adds?.[i];
       const part = overlay && value !== null ? inkPart(overlay, value) : 0;
       button.style.setProperty("--part", part.toFixed(3));
-      const number = overlay && part >= LEAST_NUMBER ? overlay.short(value ?? 0) : tileName(head);
+      const number = overlay && part >= LEAST_NUMBER ? overlay.short(value ?? 0) : headName(head);
       if (tile.number.textContent !== number) tile.number.replaceChildren(number); // in place of the other, not moved
       button.classList.toggle("hs-numbered", overlay !== null && part >= LEAST_NUMBER);
       const said = overlay

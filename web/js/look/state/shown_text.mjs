@@ -4,7 +4,7 @@
 import { linkedChat } from "../../lib/link.mjs";
 import { onChange, until } from "../../lib/reactive.mjs";
 import { batch, signal } from "../../vendor/signals.mjs";
-import { isJoined, pictureName } from "../../lib/words.mjs";
+import { isJoined, spokenPicture } from "../../lib/words.mjs";
 import { Playback } from "./playback.mjs";
 import { completePointer, isBusy, isGiven } from "./pointer.mjs";
 import { SelectedHeads } from "./selected_heads.mjs";
@@ -131,8 +131,9 @@ export class ShownText {
     return this.view.open;
   }
 
+  /** The name of the open picture in a sentence. */
   get openName() {
-    return pictureName(this.open, this.pointer);
+    return spokenPicture(this.open, this.pointer);
   }
 
   /** The fetcher of this run's data. */

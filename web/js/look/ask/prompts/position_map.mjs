@@ -1,11 +1,11 @@
 // Means position by position, over the rows of one template: of each layer, the head that is furthest from zero.
 
 import { make } from "../../../lib/dom.mjs";
+import { spokenHead } from "../../../lib/heads.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
-import { asWritten, pictureName, visible } from "../../../lib/words.mjs";
+import { asWritten, visible } from "../../../lib/words.mjs";
 import { TokenGrid } from "../token_grid.mjs";
 
-/** @import { ShownText } from "../../state/shown_text.mjs" */
 /** @import { TokenPicture } from "../token_grid.mjs" */
 
 const LEAST_NUMBER = 0.05; // cells with a smaller share of the largest mean have colour but no number
@@ -46,10 +46,9 @@ export const positionName = (tokens, position) => `“${visible(tokens[position]
 
 /**
  * @param {PositionMeans} found
- * @param {ShownText} store
  * @returns {TokenPicture}
  */
-function mapOf({ tokens, means, errors, words, short }, store) {
+function mapOf({ tokens, means, errors, words, short }) {
   const most = largestMean(means);
   return {
     first: 0,
@@ -60,7 +59,7 @@ function mapOf({ tokens, means, errors, words, short }, store) {
     cell: (position, layer) => {
       const head = furthest(means[layer].map((each) => each[position]));
       const mean = means[layer][head][position];
-      const name = pictureName([layer, head], store.pointer);
+      const name = spokenHead([layer, head]);
       return {
         text: Math.abs(mean) < LEAST_NUMBER * most ? "" : short(mean),
         label: `${positionName(tokens, position)}, ${name}: ${words(mean, errors[layer][head][position])}`,
@@ -71,8 +70,8 @@ function mapOf({ tokens, means, errors, words, short }, store) {
   };
 }
 
-/** @param {ShownText} store @param {(position: number) => void} choose */
-export function positionMap(store, choose) {
+/** @param {(position: number) => void} choose */
+export function positionMap(choose) {
   const grid = new TokenGrid(
     "The mean at each position, of the head furthest from zero in each layer",
     "positions",
@@ -94,7 +93,7 @@ export function positionMap(store, choose) {
   function show(found, position) {
     // The same means are not drawn again, so that a cell that was chosen with the keyboard keeps its focus.
     const layers = atPosition(found.means, position).map((heads) => Math.max(...heads.map(Math.abs)));
-    if (found.means !== shown) grid.show(mapOf(found, store), position, furthest(layers));
+    if (found.means !== shown) grid.show(mapOf(found), position, furthest(layers));
     else if (grid.cell[0] !== position) grid.select(position);
     else if (ramps !== palette()) grid.repaint();
     shown = found.means;

@@ -1,7 +1,7 @@
 // "Why this token?": what every part of the model adds to the logit of the next token.
 
 import { make } from "../../../lib/dom.mjs";
-import { headEntries, headName } from "../../../lib/heads.mjs";
+import { headEntries, spokenHead } from "../../../lib/heads.mjs";
 import { exact, fixed, share, signed, withoutZero } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
@@ -223,8 +223,8 @@ function partsTable(answer) {
  */
 export function partsInOrder({ embedding, heads, mlps, biases }) {
   const layers = heads.flatMap((row, layer) => [
-    { name: `L${layer} heads`, value: row.reduce((sum, value) => sum + value, 0) },
-    { name: `L${layer} MLP`, value: mlps[layer] },
+    { name: `Layer ${layer}, heads`, value: row.reduce((sum, value) => sum + value, 0) },
+    { name: `Layer ${layer}, MLP`, value: mlps[layer] },
   ]);
   let sum = 0;
   return [{ name: "embedding", value: embedding }, ...layers, { name: "biases", value: biases }].map((part) => ({
@@ -258,7 +258,7 @@ export function headsBySize(heads) {
  */
 function partsBySize({ embedding, heads, mlps, biases }) {
   const all = [
-    ...headsBySize(heads).map(({ picture, value }) => ({ name: headName(picture), value })),
+    ...headsBySize(heads).map(({ picture, value }) => ({ name: spokenHead(picture), value })),
     ...mlps.map((value, layer) => ({ name: `the MLP of layer ${layer}`, value })),
     { name: "the embedding", value: embedding },
     { name: "the biases", value: biases },

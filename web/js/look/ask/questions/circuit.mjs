@@ -1,9 +1,9 @@
 // Find the circuit: the heads and edges that carry the difference between pairs of prompts, and how faithful they are.
 
 import { make } from "../../../lib/dom.mjs";
-import { headName, nodeName } from "../../../lib/heads.mjs";
+import { nodeName, spokenHead } from "../../../lib/heads.mjs";
 import { counted, fixed, percent } from "../../../lib/numbers.mjs";
-import { spoken, visible } from "../../../lib/words.mjs";
+import { capitalised, spoken, visible } from "../../../lib/words.mjs";
 import { writeChoices } from "../../state/choices.mjs";
 import { HeadList } from "../head_list.mjs";
 import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
@@ -64,6 +64,9 @@ const MINIMALITY =
   "Minimality is the largest change of the share if a node is ablated besides such a subset: near 0, the circuit " +
   "does not need it.";
 
+/** @param {[number, number | null]} node */
+const spokenNode = ([layer, head]) => (head === null ? `the MLP of layer ${layer}` : spokenHead([layer, head]));
+
 /** The end of an edge. @param {EdgeInCircuit} edge */
 const receiverName = ({ receiver, way }) =>
   !receiver ? "logits" : way ? `${WAYS[/** @type {Way} */ (way)]} of ${nodeName(receiver)}` : nodeName(receiver);
@@ -82,7 +85,7 @@ function nodeWords(node) {
     ? `it reads “${visible(node.reads.text)}” at position ${node.key} with weight ${fixed(node.weight, 2)}, and `
     : "";
   return (
-    `Without ${nodeName([layer, head])} alone, ${percent(lost)} of the effect is lost. In the first prompt it ` +
+    `Without ${spokenNode([layer, head])} alone, ${percent(lost)} of the effect is lost. In the first prompt it ` +
     `matters most at position ${position} (${percent(lost_there)}), where ${read}what it writes raises ` +
     `${tokens.join(", ")} most.`
   );
@@ -177,7 +180,7 @@ class Circuit {
     const { way } = edge;
     this.cut.hidden = !receiver;
     if (receiver && way) {
-      this.cut.textContent = `Which heads feed the ${WAYS[/** @type {Way} */ (way)]} of ${headName(receiver)}?`;
+      this.cut.textContent = `Which heads feed the ${WAYS[/** @type {Way} */ (way)]} of ${spokenHead(receiver)}?`;
       this.ask = () => {
         this.store.view.choose(receiver);
         this.store.view.set({ ask: feeding.key, askWith: writeChoices({ by: "cut", way }, feeding.defaults) });
@@ -209,7 +212,7 @@ class Circuit {
     const nodes = nodesOf(answer).map((node) => ({
       picture: /** @type {[number, number | null]} */ ([node.layer, node.head]),
       note: percent(node.lost),
-      label: `${nodeName([node.layer, node.head])}: ${percent(node.lost)} lost without it`,
+      label: `${capitalised(spokenNode([node.layer, node.head]))}: ${percent(node.lost)} lost without it`,
       open: () => this.openNode(node),
     }));
     const end = pairs.length ? { text: pairs[0].answer.text, note: "next" } : null;

@@ -10,7 +10,6 @@ import { HeadList } from "../head_list.mjs";
 import { headGraph } from "./head_graph.mjs";
 import { openHead, textBody, textProblem } from "../subject.mjs";
 import { bestRole, ROLES, TrainingTable } from "./feeding_steps.mjs";
-import { tileName } from "../../stage/field.mjs";
 import { tabs } from "../../../widgets/controls.mjs";
 
 /** @import { Role } from "./feeding_steps.mjs" */
@@ -165,7 +164,7 @@ class Feeding {
       heads: shown.map(({ picture, value }) => ({
         picture,
         note: short(value),
-        label: `${headName(picture)}, ${column}: ${long(value)}`,
+        label: `${capitalised(spokenHead(picture))}, ${column}: ${long(value)}`,
         open: () => view.choose(picture),
       })),
       lines: shown.map(({ picture, value }) => ({
@@ -174,7 +173,7 @@ class Feeding {
         part: value / most,
         css: isStrong(picture) ? "" : "hs-faint",
       })),
-      end: { text: tileName(open), note: WAYS[way] },
+      end: { text: headName(open), note: WAYS[way] },
     });
     this.key.textContent = `Below each head: ${column}. A wider line is a larger number; pale ones are weak.`;
   }
@@ -235,9 +234,8 @@ export function readComposition(answer, [layer, head], way, isRotary = false) {
   const margin = second ? 1 - (second.value + chance) / (first.value + chance) : 0;
   const isClose = second && margin < CLOSE_MARGIN;
   const rival = isClose ? `, but hardly more than ${spokenHead(second.picture)}` : "";
-  const runnerUp = second ? `, ${percent(margin)} above ${headName(second.picture)} with ${score(second.value)}` : "";
-  const here = headName([layer, head]);
-  const hereSpoken = spokenHead([layer, head]);
+  const runnerUp = second ? `, ${percent(margin)} above ${spokenHead(second.picture)} with ${score(second.value)}` : "";
+  const here = spokenHead([layer, head]);
   const isWeak = deviation(first.picture) < MIN_DEVIATIONS;
   const by = fixed(Math.abs(deviation(first.picture)), 1);
   const side = deviation(first.picture) < 0 ? "below" : "above";
@@ -245,13 +243,13 @@ export function readComposition(answer, [layer, head], way, isRotary = false) {
     rows,
     arcs: arcsOf(rows, ({ picture }) => deviation(picture) > MIN_DEVIATIONS),
     sentence:
-      `By the weights, the ${WAYS[way]} of ${here} read ${headName(first.picture)} most${place}: ` +
+      `By the weights, the ${WAYS[way]} of ${here} read ${spokenHead(first.picture)} most${place}: ` +
       `${score(first.value)}${runnerUp}. That is ${by} standard deviations ${side} the same two heads rotated at ` +
       "random, whose score is " +
       `${fixed(chance, 3)} on average${isWeak ? ", which is not clear" : ""}.`,
     plain: isWeak
-      ? `By its weights, ${hereSpoken} reads no earlier head clearly.`
-      : `By its weights, ${hereSpoken} could read ${spokenHead(first.picture)} most${rival}. ` +
+      ? `By its weights, ${here} reads no earlier head clearly.`
+      : `By its weights, ${here} could read ${spokenHead(first.picture)} most${rival}. ` +
         "Cutting that path shows whether it does.",
     column: `${way.toUpperCase()}-composition score (squared, above the same heads rotated at random)`,
     title:
@@ -275,18 +273,17 @@ function readCuts(answer, way, route) {
   const moved = way === "v" ? "of its output" : "of its attention to other tokens";
   const rows = rowsOf(answer[route][way], (value) => percent(value, 1));
   const [first] = rows;
-  const here = headName([answer.layer, answer.head]);
-  const hereSpoken = spokenHead([answer.layer, answer.head]);
+  const here = spokenHead([answer.layer, answer.head]);
   return {
     rows,
     arcs: arcsOf(rows, ({ value }) => value > 0.001 && value >= LARGE_SHARE * first.value),
     sentence:
-      `Cutting the path from ${headName(first.picture)} into the ${WAYS[way]} of ${here} ` +
+      `Cutting the path from ${spokenHead(first.picture)} into the ${WAYS[way]} of ${here} ` +
       `${way === "v" ? "changes" : "moves"} ${percent(first.value, 1)} ${moved}.`,
     plain:
       first.value < SLIGHT_EFFECT
-        ? `In this text, the ${WAYS[way]} of ${hereSpoken} hardly change if any one earlier head is removed.`
-        : `In this text, the ${WAYS[way]} of ${hereSpoken} depend most on ${spokenHead(first.picture)}.`,
+        ? `In this text, the ${WAYS[way]} of ${here} hardly change if any one earlier head is removed.`
+        : `In this text, the ${WAYS[way]} of ${here} depend most on ${spokenHead(first.picture)}.`,
     column: way === "v" ? "change of the output when cut" : "attention that moves when cut",
     title: `Effect of cutting each head’s path into the ${WAYS[way]} of ${here}`,
     ends: ["nothing changes", "most changes"],
@@ -309,24 +306,24 @@ export function readRole(answer, route) {
   const left = (/** @type {number} */ drop) => fixed(plain - drop, 3);
   const rows = rowsOf(drops, (drop) => `${fixed(plain, 3)} → ${left(drop)}`);
   const [first] = rows;
-  const here = headName([answer.layer, answer.head]);
-  const hereSpoken = spokenHead([answer.layer, answer.head]);
+  const here = spokenHead([answer.layer, answer.head]);
   const isClear = isClearRole(plain, answer.uniform);
   const slight = SLIGHT_EFFECT * plain;
   const start = isClear
     ? `On random tokens that are repeated, the ${ROLES[role]} score of ${here} is ${fixed(plain, 3)}`
-    : `${here} has no clear role on random tokens; its highest score is ${fixed(plain, 3)}, for ${ROLES[role]}`;
+    : `${capitalised(here)} has no clear role on random tokens; its highest score is ${fixed(plain, 3)}, ` +
+      `for ${ROLES[role]}`;
   return {
     rows,
     arcs: isClear ? arcsOf(rows, ({ value }) => value > slight && value >= LARGE_SHARE * first.value) : [],
     sentence:
-      `${start} (uniform attention: ${fixed(answer.uniform, 3)}). With the path from ${headName(first.picture)} ` +
+      `${start} (uniform attention: ${fixed(answer.uniform, 3)}). With the path from ${spokenHead(first.picture)} ` +
       `into its ${WAYS[/** @type {Way} */ (answer.way)]} cut, it is ${left(first.value)}.`,
     plain: !isClear
-      ? `On random tokens, ${hereSpoken} has no clear role to lose.`
+      ? `On random tokens, ${here} has no clear role to lose.`
       : first.value < slight
-        ? `${capitalised(hereSpoken)} keeps its role (${ROLES[role]}) if any one earlier head is removed.`
-        : `${capitalised(hereSpoken)} needs ${spokenHead(first.picture)} for its role: without it, ` +
+        ? `${capitalised(here)} keeps its role (${ROLES[role]}) if any one earlier head is removed.`
+        : `${capitalised(here)} needs ${spokenHead(first.picture)} for its role: without it, ` +
           `its ${ROLES[role]} score falls from ${fixed(plain, 2)} to ${left(first.value)}.`,
     column: `${ROLES[role]} score before and after the cut`,
     title: `How much the ${ROLES[role]} score of ${here} falls when each head’s path into it is cut`,

@@ -1,7 +1,7 @@
 // A link between two heads over the training steps: the score with and without it.
 
 import { make } from "../../../lib/dom.mjs";
-import { headName } from "../../../lib/heads.mjs";
+import { spokenHead } from "../../../lib/heads.mjs";
 import { fixed, thousands } from "../../../lib/numbers.mjs";
 import { onEnd } from "../../../lib/reactive.mjs";
 import { baseName } from "../../../lib/words.mjs";
@@ -66,7 +66,7 @@ export class TrainingTable {
     const { signal } = (this.controller = new AbortController());
     const { model, earlier } = this.link;
     this.label();
-    fillTable(this.table, { titles: ["step", "score", `without ${headName(earlier)}`, "only its direct path cut"] });
+    fillTable(this.table, { titles: ["step", "score", `without ${spokenHead(earlier)}`, "only its direct path cut"] });
     try {
       const { steps } = await trainingOf(model);
       const last = await this.ask(model, signal);

@@ -2,7 +2,7 @@
 // changes.
 
 import { make } from "../../../lib/dom.mjs";
-import { headName } from "../../../lib/heads.mjs";
+import { spokenHead } from "../../../lib/heads.mjs";
 import { fixed, share, signed } from "../../../lib/numbers.mjs";
 import { asWritten, spoken, visible } from "../../../lib/words.mjs";
 import { makeRow, makeTable } from "../../../widgets/table.mjs";
@@ -60,7 +60,7 @@ export function fourBars(store, { keys, layer, head, position, token }) {
   const rest = keys.length > shown.length ? ` The other ${keys.length - shown.length} have shorter bars.` : "";
   const table = makeTable(
     {
-      name: `What ${headName([layer, head])} takes from each word`,
+      name: `What ${spokenHead([layer, head])} takes from each word`,
       titles: ["word", "looked at", "carried", "adds", "if cut"],
       rows,
     },

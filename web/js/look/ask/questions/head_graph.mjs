@@ -2,10 +2,9 @@
 // Places are in per cent of the width, so that the picture fits any column.
 
 import { make, svg } from "../../../lib/dom.mjs";
-import { nodeName } from "../../../lib/heads.mjs";
+import { headName, nodeName } from "../../../lib/heads.mjs";
 import { asWritten, shorten, visible } from "../../../lib/words.mjs";
 import { Roving } from "../../../widgets/roving.mjs";
-import { tileName } from "../../stage/field.mjs";
 
 const WORDS = 20; // per cent: the right edge of the words that are read
 const FIRST = 30; // per cent: the middle of the first layer's heads
@@ -154,7 +153,7 @@ const wordLabel = (css, place, { text, note }) =>
 function headButton({ picture, note, label, open }, place) {
   const attributes = { type: "button", class: "hs-node-head", "aria-label": label, "data-head": nodeName(picture) };
   const [layer, head] = picture;
-  const button = make("button", attributes, head === null ? "MLP" : tileName([layer, head]), make("small", {}, note));
+  const button = make("button", attributes, head === null ? "MLP" : headName([layer, head]), make("small", {}, note));
   button.addEventListener("click", open);
   return put(button, place);
 }

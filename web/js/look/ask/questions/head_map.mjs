@@ -87,7 +87,7 @@ export function headMap(store) {
     const chips = nearest(points, store.open).map((picture) =>
       chipButton(pictureName(picture, store.pointer), () => store.view.choose(picture)),
     );
-    neighbours.replaceChildren(make("span", {}, `most like ${pictureName(store.open, store.pointer)}`), ...chips);
+    neighbours.replaceChildren(make("span", {}, `most like ${store.openName}`), ...chips);
   };
   return { element, show };
 }

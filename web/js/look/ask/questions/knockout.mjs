@@ -3,7 +3,7 @@
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, spokenHead } from "../../../lib/heads.mjs";
 import { fixed, percent, probabilityChange, signed, withoutZero } from "../../../lib/numbers.mjs";
-import { capitalised, pictureName, spoken, textOf, visible } from "../../../lib/words.mjs";
+import { capitalised, spoken, textOf, visible } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
 import { selectedToken, textBody, textProblem, tokenName } from "../subject.mjs";
@@ -157,7 +157,7 @@ class Knockout {
     const [first] = rows;
     const without =
       first.value > 0
-        ? `Without ${pictureName(first.picture, this.store.pointer)} it is ${fixed(plain + first.value, 3)}.`
+        ? `Without ${spokenHead(first.picture)} it is ${fixed(plain + first.value, 3)}.`
         : "Removing any single head does not increase it.";
     this.sentence.textContent = `The ${of} is ${fixed(plain, 3)} nats. ${without}`;
     this.list.show("change of the loss → loss without the head (nats)", rows);
@@ -175,7 +175,7 @@ class Knockout {
 
   /** Which head matters most, by name. @param {PerTokenAnswer} answer @param {number} position of the selected token */
   conclusion(answer, position) {
-    return knockoutPlain(answer, position, spokenHead, this.store.tokens[position]?.text);
+    return knockoutPlain(answer, position, this.store.tokens[position]?.text);
   }
 
   /** The tokens for which the open head matters most. @param {PerTokenAnswer} answer */
@@ -195,10 +195,7 @@ class Knockout {
       chip.addEventListener("click", () => this.store.selection.look(position - 1));
       return chip;
     });
-    this.tokens.replaceChildren(
-      make("span", {}, `${pictureName(this.store.open, this.store.pointer)} helps most with`),
-      ...chips,
-    );
+    this.tokens.replaceChildren(make("span", {}, `${capitalised(this.store.openName)} helps most with`), ...chips);
   }
 }
 
@@ -206,11 +203,10 @@ class Knockout {
  * Which head matters most: for the text, and for the selected token.
  * @param {Pick<PerTokenAnswer, "delta" | "token_delta">} answer
  * @param {number} position of the selected token
- * @param {(picture: PictureId) => string} name of a head
  * @param {string} [text] of the selected token
  * @returns {[string, string]}
  */
-export function knockoutPlain({ delta, token_delta }, position, name, text = "") {
+export function knockoutPlain({ delta, token_delta }, position, text = "") {
   const [picture, value] = largest(delta);
   const changes = delta.flat();
   const slight = changes.filter((change) => Math.abs(change) < Math.log1p(SLIGHT_CHANGE)).length;
@@ -220,7 +216,8 @@ export function knockoutPlain({ delta, token_delta }, position, name, text = "")
   const whole =
     value < MIN_CHANGE
       ? "No single head is needed: without any one of them, this text is predicted about as well, or better."
-      : `This text needs ${name(picture)} most: without it, its tokens are on average ${probabilityChange(value)}.`;
+      : `This text needs ${spokenHead(picture)} most: without it, its tokens are on average ` +
+        `${probabilityChange(value)}.`;
   const rest = value < MIN_CHANGE ? "" : count;
   if (position < 1) return [whole, rest];
   const [best, change] = largest(token_delta.map((row) => row.map((head) => head[position - 1])));
@@ -228,6 +225,6 @@ export function knockoutPlain({ delta, token_delta }, position, name, text = "")
   const needs =
     change < MIN_CHANGE
       ? `No single head is needed: without any one of them, ${token} is predicted about as well, or better.`
-      : `${capitalised(token)} needs ${name(best)} most: without it, it is ${probabilityChange(change)}.`;
+      : `${capitalised(token)} needs ${spokenHead(best)} most: without it, it is ${probabilityChange(change)}.`;
   return [whole, `${rest} ${needs}`.trim()];
 }

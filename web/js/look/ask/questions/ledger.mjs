@@ -60,7 +60,7 @@ function build({ store, conclude }) {
       const { tokens, layer, head, position, weights, token, part, logit } = answer;
       const [from, to] = position.map((place) => `“${visible(tokens[place].text)}” (position ${place})`);
       const weight = exact(weights[position[1]]);
-      sentence.textContent = `In ${headName([layer, head])}, ${from} looks at ${to} with the weight ${weight}.`;
+      sentence.textContent = `In ${spokenHead([layer, head])}, ${from} looks at ${to} with the weight ${weight}.`;
       const name = spokenHead([layer, head]);
       const [query, key] = position.map((place) => spoken(tokens[place].text));
       conclude(

@@ -4,7 +4,7 @@ import { make } from "../../../lib/dom.mjs";
 import { headEntries, spokenHead } from "../../../lib/heads.mjs";
 import { request as post } from "../../../lib/http.mjs";
 import { counted, fixed, percent, signed, withoutZero } from "../../../lib/numbers.mjs";
-import { ending, pictureName } from "../../../lib/words.mjs";
+import { ending } from "../../../lib/words.mjs";
 import { openText } from "../../state/open_text.mjs";
 import { HeadList } from "../head_list.mjs";
 import { atPosition, chosenPosition, largestMean, positionMap, positionName } from "../prompts/position_map.mjs";
@@ -145,7 +145,7 @@ class ManyPrompts {
     this.current = null;
     const measure = [make("span", {}, "measure"), this.measures, this.positions, this.together];
     this.controls = [...measure, make("span", {}, "over"), ...this.set.controls];
-    this.map = positionMap(store, (at) => choose({ at: String(at) }));
+    this.map = positionMap((at) => choose({ at: String(at) }));
     const key = make("p", { class: "hs-hint" }, "The line at the end of a bar is twice the standard error.");
     this.picture = make("div", { class: "hs-knockout" }, this.map.element, this.list.element, key);
     this.element = make("div", { class: "hs-knockout" }, this.sentence, every);
@@ -222,7 +222,7 @@ class ManyPrompts {
     });
     rows.sort((a, b) => b.value - a.value);
     const [first] = rows;
-    const best = pictureName(first.picture, this.store.pointer);
+    const best = spokenHead(first.picture);
     const over = counted(answer.n, "prompt");
     this.conclude(`Over ${over}, ${spokenHead(first.picture)} comes first${where} for the ${name}: ${first.text}.`);
     this.sentence.textContent = this.about(answer);

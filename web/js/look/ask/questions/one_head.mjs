@@ -1,7 +1,7 @@
 // "Which tokens does this head use?": four measures of one head, how well they agree, and the head as a whole.
 
 import { make, setFlag } from "../../../lib/dom.mjs";
-import { headName, spokenHead } from "../../../lib/heads.mjs";
+import { spokenHead } from "../../../lib/heads.mjs";
 import { exact, fixed, probabilityChange, signed } from "../../../lib/numbers.mjs";
 import { capitalised, spoken, visible } from "../../../lib/words.mjs";
 import { amountCell, signedCell } from "../bars.mjs";
@@ -63,8 +63,8 @@ function build({ store, conclude }) {
         shown = answer;
         const { tokens, position, layer, head, token, probability, without_head } = answer;
         sentence.textContent =
-          `${headName([layer, head])} at “${visible(tokens[position].text)}” (position ${position}), where ` +
-          `“${visible(token.text)}” has probability ${exact(probability)}.`;
+          `${capitalised(spokenHead([layer, head]))} at “${visible(tokens[position].text)}” (position ${position}), ` +
+          `where “${visible(token.text)}” has probability ${exact(probability)}.`;
         verdict.textContent = agreement(answer);
         keys.show(answer);
         picture.replaceChildren(...fourBars(store, answer));
@@ -250,7 +250,7 @@ class KeysTable {
     sums.title =
       "The norm is that of the sum of all vectors, which may cancel. The change sums edges cut one at a time.";
     fillTable(this.table, {
-      name: `What ${headName([answer.layer, answer.head])} takes from each token`,
+      name: `What ${spokenHead([answer.layer, answer.head])} takes from each token`,
       titles: [this.heading(""), ...NAMES.map((name) => this.heading(name))],
       rows: [...rows, sums],
     });

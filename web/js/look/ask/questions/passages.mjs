@@ -4,7 +4,7 @@ import { spokenHead } from "../../../lib/heads.mjs";
 import { make, svg } from "../../../lib/dom.mjs";
 import { counted, exact, fixed, percent, share, thousands, withoutZero } from "../../../lib/numbers.mjs";
 import { onResize } from "../../../lib/reactive.mjs";
-import { pictureName, visible } from "../../../lib/words.mjs";
+import { visible } from "../../../lib/words.mjs";
 import { openText } from "../../state/open_text.mjs";
 import { headMap } from "./head_map.mjs";
 import { threadPaths } from "../../stage/threads.mjs";
@@ -84,7 +84,7 @@ class Passages {
     const by = this.measure();
     const [layer, head] = this.store.open;
     const ofHead = answer.heads[layer]?.[head];
-    const name = pictureName(this.store.open, this.store.pointer);
+    const name = this.store.openName;
     this.map.show(answer.map);
     const values = answer.heads.map((row) => row.map((each) => each[by].passages[0]?.value ?? 0));
     this.overlay({

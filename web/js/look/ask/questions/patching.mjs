@@ -3,7 +3,7 @@
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, spokenHead } from "../../../lib/heads.mjs";
 import { fixed, percent } from "../../../lib/numbers.mjs";
-import { capitalised, pictureName, promptText, spoken, visible } from "../../../lib/words.mjs";
+import { capitalised, promptText, spoken, visible } from "../../../lib/words.mjs";
 import { openText } from "../../state/open_text.mjs";
 import { encodeText, findEdit, writeChoices, writeEdit } from "../../state/choices.mjs";
 import { HeadList } from "../head_list.mjs";
@@ -217,7 +217,7 @@ class Patching {
     }));
     rows.sort((a, b) => b.value - a.value);
     const first = rows[0];
-    const carrier = pictureName(first.picture, this.store.pointer);
+    const carrier = capitalised(spokenHead(first.picture));
     const at = "(a head is replaced at all positions at once)";
     this.sentence.textContent =
       `In this text the logit of ${right} is ${lead(answer.clean)} that of ${other}; in the changed one it is ` +

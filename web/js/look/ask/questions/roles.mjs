@@ -1,9 +1,9 @@
 // What is this head for? Its scores for well-known roles, next to those of uniform attention.
 
 import { make } from "../../../lib/dom.mjs";
+import { capitalised } from "../../../lib/words.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { fixed, withoutZero } from "../../../lib/numbers.mjs";
-import { pictureName } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
 import { TokenPairs } from "../token_pairs.mjs";
 import { CLEAR, CLEAR_COPYING, COPYING, headlineRole, ROLE_NAMES, ROLES } from "../../roles/head_roles.mjs";
@@ -98,7 +98,7 @@ class HeadRoles {
     const head = heads[layer]?.[column];
     this.table.hidden = !head;
     if (!head) {
-      const name = pictureName(this.store.open, this.store.pointer);
+      const name = capitalised(this.store.openName);
       this.sentence.textContent = `${name} is not a head. Open one in the grid.`;
       return;
     }
