@@ -173,7 +173,7 @@ def test_from_the_stage_and_back(page: Any, server: Server) -> None:
     page.get_by_role("switch", name="Details").click()
     stage = page.get_by_role("region", name="Stage")
     stage.get_by_role("radio", name="the text").click()
-    stage.get_by_role("button", name="Compare with another text").click()
+    stage.get_by_role("button", name="Compare texts", exact=True).click()
     field = stage.get_by_label("Text to compare with")
     expect(field).to_be_focused()
     expect(field).to_have_value(re.compile(TEXT))

@@ -366,6 +366,9 @@ def test_the_instrument_has_a_way_back_to_the_sentence_with_what_is_asked(browse
 def test_a_file_keeps_what_the_heads_add(browser: Any, stories: Server, tmp_path: Path) -> None:
     page = opened(browser, stories)
     expect(said(page)).to_contain_text("They add 76%")
+    page.get_by_role("button", name="Why “kite”?").click()
+    answer = page.get_by_role("region", name="Answer")
+    expect(answer.get_by_role("status")).to_contain_text("together 16.1")
     page.get_by_role("button", name="More", exact=True).click()
     page.get_by_role("button", name="Save the text or the open head").click()
     with page.expect_download() as waiting:
@@ -375,6 +378,7 @@ def test_a_file_keeps_what_the_heads_add(browser: Any, stories: Server, tmp_path
     page.goto((tmp_path / "saved.html").as_uri())
     expect(said(page)).to_have_text(words)
     expect(page.locator(".hs-card")).to_contain_text("adds +3.2 to the score of “kite”")
+    expect(answer.get_by_role("status")).to_contain_text("together 16.1")
 
 
 @pytest.mark.slow

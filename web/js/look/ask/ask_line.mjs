@@ -28,29 +28,26 @@ export class AskLine {
   constructor(store, step, compare) {
     this.store = store;
     this.step = step;
+    this.compare = {
+      key: "",
+      short: "Compare texts",
+      title: "Read a second text beside this one.",
+      hook: "",
+      ask: compare,
+    };
     const button = (/** @type {string} */ kind, /** @type {() => void} */ act) =>
       make("button", { type: "button", class: kind, onclick: act });
     this.subjects = SUBJECTS.map((subject) => button("hs-subject", () => this.#choose(subject)));
     for (const subject of this.subjects) subject.setAttribute("role", "radio");
     this.offered = Array.from({ length: OFFERED }, (_, at) => button("hs-offered", () => this.#open(at)));
-    this.compare = button("hs-offered", compare);
-    this.compare.append("Compare with another text");
     this.more = button("hs-more-questions", () => this.#toggle("list"));
     this.more.append("More ", make("kbd", { "aria-hidden": "true" }, "/"));
     this.more.setAttribute("aria-label", "More questions");
     const about = make("div", { role: "radiogroup", "aria-label": "What to ask about" }, ...this.subjects);
-    const questions = make(
-      "div",
-      { role: "group", "aria-label": "Questions" },
-      ...this.offered,
-      this.compare,
-      this.more,
-    );
+    const questions = make("div", { role: "group", "aria-label": "Questions" }, ...this.offered, this.more);
     this.element = make("section", { class: "hs-ask-line", "aria-label": "Questions about what is selected" });
     this.element.append(make("span", { class: "hs-ask-about", "aria-hidden": "true" }, "Ask about"), about, questions);
-    this.roving = new Roving(this.element, () =>
-      [...this.subjects, ...this.offered, this.compare, this.more].filter(({ hidden }) => !hidden),
-    );
+    this.roving = new Roving(this.element, () => [...this.subjects, ...this.offered, this.more]);
     this.roving.update(this.offered[0]);
     onChange(
       () => [store.clicks],
@@ -67,7 +64,8 @@ export class AskLine {
   }
 
   get #questions() {
-    return QUESTIONS_BY_TOPIC[this.#subject].slice(0, OFFERED);
+    const questions = QUESTIONS_BY_TOPIC[this.#subject].slice(0, OFFERED);
+    return this.#subject === "text" ? [...questions.slice(0, -1), this.compare] : questions;
   }
 
   /** @param {Subject} subject */
@@ -78,7 +76,9 @@ export class AskLine {
 
   /** @param {number} at */
   #open(at) {
-    this.#toggle(this.#questions[at].key);
+    const question = this.#questions[at];
+    if (question === this.compare) this.compare.ask();
+    else this.#toggle(question.key);
   }
 
   /** @param {string} ask */
@@ -101,9 +101,8 @@ export class AskLine {
       const words = this.#words(question);
       if (button.textContent !== words) button.replaceChildren(words);
       button.title = `${question.title} ${question.hook}`;
-      setFlag(button, "aria-expanded", ask === question.key);
+      setFlag(button, "aria-expanded", ask !== "" && ask === question.key);
     });
-    this.compare.hidden = this.#subject !== "text";
     setFlag(this.more, "aria-expanded", ask === "list");
   }
 
@@ -115,7 +114,7 @@ export class AskLine {
     return openHead(store) ? `head ${headName(store.open)}` : "a mean";
   }
 
-  /** @param {Question} question */
+  /** @param {Pick<Question, "key" | "short">} question */
   #words({ key, short }) {
     return key === "attribution" ? `Why ${nextWord(this.store, this.step)}?` : short;
   }
