@@ -7,6 +7,7 @@ page, which takes many times as long.
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import expect
@@ -273,3 +274,13 @@ CONTRAST = """(selector) => [...document.querySelectorAll(selector)]
     const pair = [getComputedStyle(e).color, getComputedStyle(behind).backgroundColor].map((c) => light(parts(c)));
     return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
 })"""
+
+
+def save(page: Any, menu: str, kind: str, folder: Path) -> Path:
+    """The file that an entry of a menu downloads."""
+    page.get_by_role("button", name=menu).click()
+    with page.expect_download() as waiting:
+        page.get_by_role("menuitem", name=kind, exact=True).click()
+    path = folder / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    return path

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from safetensors import safe_open
 from torch import Tensor
 
-from helpers.page import expect_drawn, show_summaries, spoken, text, write
+from helpers.page import expect_drawn, save, show_summaries, spoken, text, write
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
 from model.drawing.pictures import rollout
@@ -23,15 +23,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 # The light ramp of palette.mjs.
 RAMP = ("#f1f4f9", "#cfddf1", "#9fbfe6", "#629ad6", "#2f70bb", "#144c8f", "#06275a")
 HOSTILE = "<script>a=1</script>]]>\"'&lt;${x}"
-
-
-def save(page: Any, menu: str, kind: str, folder: Path) -> Path:
-    page.get_by_role("button", name=menu).click()
-    with page.expect_download() as waiting:
-        page.get_by_role("menuitem", name=kind, exact=True).click()
-    path = folder / waiting.value.suggested_filename
-    waiting.value.save_as(path)
-    return path
 
 
 def open_picture(page: Any, name: str) -> None:

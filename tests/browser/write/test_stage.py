@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import AT_ONCE, SKIPPED, VISIBLE, two_frames
+from helpers.page import AT_ONCE, SKIPPED, VISIBLE, save, two_frames
 from helpers.serve_once import ROOT
 from helpers.server import Server, start
 
@@ -291,7 +292,7 @@ def test_little_moves_while_a_text_is_written_and_each_word_says_whether_it_was_
     page.get_by_role("button", name="More", exact=True).click()
     page.get_by_role("button", name="Write on").click()
     expect(page.locator(".hs-page[data-state=done]")).to_be_visible()
-    expect(page.locator(".hs-thread-strong").first).to_be_attached()
+    expect(page.locator(".hs-threads path").first).to_be_attached()
     two_frames(page)
     assert page.evaluate("shift") <= 0.02
     words = page.locator(".hs-letters[title]")
@@ -365,18 +366,16 @@ def test_the_instrument_has_a_way_back_to_the_sentence_with_what_is_asked(browse
 
 def test_a_file_keeps_what_the_heads_add(browser: Any, stories: Server, tmp_path: Path) -> None:
     page = opened(browser, stories)
-    expect(said(page)).to_contain_text("They add 76%")
     page.get_by_role("button", name="Why “kite”?").click()
     answer = page.get_by_role("region", name="Answer")
     expect(answer.get_by_role("status")).to_contain_text("together 16.1")
     page.get_by_role("button", name="More", exact=True).click()
-    page.get_by_role("button", name="Save the text or the open head").click()
-    with page.expect_download() as waiting:
-        page.get_by_role("menuitem", name="HTML", exact=True).click()
-    waiting.value.save_as(tmp_path / "saved.html")
-    words = said(page).text_content()
-    page.goto((tmp_path / "saved.html").as_uri())
-    expect(said(page)).to_have_text(words)
+    picture = ElementTree.parse(save(page, "Save the sentence", "SVG", tmp_path)).getroot()
+    *sentence, following, claim = [text.text for text in picture.findall(".//{*}text")]
+    assert sentence == page.locator(".hs-sentence .hs-letters").all_text_contents() and following == "kite"
+    assert claim == said(page).text_content() and len(picture.findall(".//{*}path")) == 64
+    page.goto(save(page, "Save the sentence", "HTML", tmp_path).as_uri())
+    expect(said(page)).to_have_text(claim)
     expect(page.locator(".hs-card")).to_contain_text("adds +3.2 to the score of “kite”")
     expect(answer.get_by_role("status")).to_contain_text("together 16.1")
 

@@ -1,4 +1,4 @@
-// "Save": the open picture, the whole grid or one step as a file, made in the browser.
+// "Save": the sentence, the open picture, the whole grid or one step as a file, made in the browser.
 
 import { download } from "../../lib/dom.mjs";
 import { stepJson, toHtml, toJson, toSafetensors } from "./data.mjs";
@@ -8,6 +8,7 @@ import { effect } from "../../lib/reactive.mjs";
 /** @import { Grid } from "../panels/grid.mjs" */
 /** @import { StepRows } from "../panels/step_rows.mjs" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
+/** @import { Picture } from "./print.mjs" */
 
 /** @typedef {Omit<typeof import("./print.mjs"), "toPng" | "toSvg">} Print */
 /** @typedef {Record<string, () => Blob | Promise<Blob>>} Kinds makes a file of each kind */
@@ -18,8 +19,26 @@ function pictureFile([layer, column], { n_layer, n_head }) {
   return `L${layer}${column < n_head ? `H${column}` : column === n_head ? "-mean" : "-rollout"}`;
 }
 
-/** @param {ShownText} store @param {string} [label] what assistive technology calls the menu */
-export function saveHead(store, label = "Save this picture") {
+/**
+ * The sentence with its threads, or all that is known of the text.
+ * @param {ShownText} store
+ * @param {HTMLElement} sentence
+ * @param {() => string} said of the next word
+ */
+export function saveSentence(store, sentence, said) {
+  const kinds = {
+    ...pictures(async () => {
+      const { sentencePicture } = await import("./sentence_picture.mjs");
+      return sentencePicture(sentence, said());
+    }),
+    ...wholeText(store),
+  };
+  const isReady = () => store.count > 0;
+  return saveMenu({ store, text: "Save the sentence", kinds, name: () => "sentence", isReady });
+}
+
+/** @param {ShownText} store @param {string} [text] of the button, which says what is saved */
+export function saveHead(store, text) {
   const kinds = {
     ...pictures((print) =>
       store.view.options.mode === "lines" ? print.linesPicture(store) : print.headPicture(store),
@@ -30,7 +49,7 @@ export function saveHead(store, label = "Save this picture") {
   };
   const name = () => pictureFile(store.open, store.pointer);
   const isReady = () => store.count > 0;
-  return saveMenu({ store, label, kinds, name, isReady });
+  return saveMenu({ store, label: text ?? "Save this picture", text, kinds, name, isReady });
 }
 
 /**
@@ -66,13 +85,13 @@ export function saveStep(store, rows) {
 
 /**
  * A picture as a file of pixels, or of shapes.
- * @param {(print: Print) => ReturnType<Print["headPicture"]>} picture
+ * @param {(print: Print) => Picture | Promise<Picture>} picture
  * @returns {Kinds}
  */
 function pictures(picture) {
   const save = async (/** @type {boolean} */ hasPixels) => {
     const { toPng, toSvg, ...print } = await import("./print.mjs");
-    return (hasPixels ? toPng : toSvg)(picture(print));
+    return (hasPixels ? toPng : toSvg)(await picture(print));
   };
   return { PNG: () => save(true), SVG: () => save(false) };
 }
@@ -80,8 +99,16 @@ function pictures(picture) {
 /** All that needs no model, as one file; a file offers none. @param {ShownText} store @returns {Kinds} */
 const wholeText = (store) => (store.view.isLookOnly ? {} : { HTML: () => toHtml(store) });
 
-/** @param {{ store: ShownText, label: string, kinds: Kinds, name: () => string, isReady: () => boolean }} menu */
-function saveMenu({ store, label, kinds, name, isReady }) {
+/**
+ * @param {object} menu
+ * @param {ShownText} menu.store
+ * @param {string} [menu.text] of its button
+ * @param {string} [menu.label] what assistive technology calls it
+ * @param {Kinds} menu.kinds
+ * @param {() => string} menu.name of the file, after that of the model
+ * @param {() => boolean} menu.isReady
+ */
+function saveMenu({ store, text = "Save", label = text, kinds, name, isReady }) {
   /** @param {string} kind */
   const save = async (kind) => {
     const file = fileName(store.pointer.model, name(), kind);
@@ -92,7 +119,7 @@ function saveMenu({ store, label, kinds, name, isReady }) {
     }
   };
   const { element, button } = menu(
-    "Save",
+    text,
     label,
     Object.keys(kinds).map((kind) => [kind, () => save(kind)]),
   );

@@ -37,6 +37,8 @@ export class SvgContext {
     /** @type {string | CanvasGradient | CanvasPattern} */
     this.fillStyle = "#000000";
     this.lineWidth = 1;
+    /** @type {number[]} */
+    this.dashes = [];
     this.path = ""; // of the line that is being drawn
     /** @type {CanvasTextAlign} */
     this.textAlign = "left";
@@ -102,6 +104,16 @@ export class SvgContext {
     this.path += `M${x} ${y}`;
   }
 
+  /** @param {number} x @param {number} y */
+  lineTo(x, y) {
+    this.path += `L${x} ${y}`;
+  }
+
+  /** @param {number[]} dashes */
+  setLineDash(dashes) {
+    this.dashes = dashes;
+  }
+
   /** @param {...number} points */
   bezierCurveTo(...points) {
     this.path += `C${points.join(" ")}`;
@@ -109,15 +121,17 @@ export class SvgContext {
 
   stroke() {
     const { path: d, strokeStyle: stroke, lineWidth, globalAlpha: opacity } = this;
-    this.add("path", { d, fill: "none", stroke, "stroke-width": lineWidth, opacity });
+    const line = this.add("path", { d, fill: "none", stroke, "stroke-width": lineWidth, opacity });
+    if (this.dashes.length) line.setAttribute("stroke-dasharray", this.dashes.join(" "));
   }
 
   /**
    * @param {string} text
    * @param {number} x
    * @param {number} y
+   * @param {number} [width] that it takes, whatever font the viewer has
    */
-  fillText(text, x, y) {
+  fillText(text, x, y, width) {
     const [, weight, size, family] = /^(\d+ )?([\d.]+)px (.+)$/.exec(this.font) ?? [];
     const line = this.add("text", {
       x,
@@ -128,6 +142,7 @@ export class SvgContext {
       "font-weight": (weight ?? "400").trim(),
       "text-anchor": ANCHORS[this.textAlign],
     });
+    if (width) line.setAttribute("textLength", String(width));
     line.textContent = legible(text);
   }
 

@@ -18,8 +18,9 @@ import { chooseTheme, chosenTheme, THEMES } from "./theme.mjs";
  * @param {ShownText} store
  * @param {HTMLElement | null} link copies it; null where there is no address, and nothing can be written
  * @param {Record<Key, Act>} acts in the order of their buttons
+ * @param {HTMLElement} save saves the sentence
  */
-export function stageMenu(store, link, acts) {
+export function stageMenu(store, link, acts, save) {
   const pace = dropdown("Pace", { ...PACES, "": "as one reads" }, (key) => choosePace(store.playback, key));
   const theme = dropdown("Colours", THEMES, chooseTheme);
   const details = smallButton("All details", () => chooseDetails(store.view, true));
@@ -36,7 +37,8 @@ export function stageMenu(store, link, acts) {
   }
   const parts = [
     ...(link ? Object.values(buttons) : []),
-    saveHead(store, "Save the text or the open head"),
+    save,
+    saveHead(store, "Save the open head"),
     ...(link ? [link] : []),
     make("label", {}, "Pace", pace),
     ...(link ? [make("label", {}, "Colours", theme)] : []),

@@ -68,7 +68,7 @@ export class Stage {
       store,
       this.step,
       () => this.birth.words,
-      () => this.sentence.hasDrawn,
+      this.sentence,
       {
         edit: () => this.edit("replace"),
         compare: () => this.edit("compare"),
@@ -276,8 +276,10 @@ export class Stage {
     if (leading >= 0 && state !== "linked" && state !== "snapshot") store.view.choose(headAt(leading, store.pointer));
   }
 
+  /** While the text grows, once a frame. */
   #drawCard() {
-    this.#cardFrame.request();
+    if (this.store.isGrowing) this.#cardFrame.request();
+    else this.#drawCardNow();
   }
 
   #drawCardNow() {

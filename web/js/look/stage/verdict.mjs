@@ -7,11 +7,13 @@ import { mostProbable } from "../../lib/sampling.mjs";
 import { changeWords, likeliestWords, offWords, originOf, restWords } from "../../lib/without_heads.mjs";
 import { capitalised, spoken, unitOf } from "../../lib/words.mjs";
 import { action, mainAction, quietAction } from "../../widgets/controls.mjs";
+import { saveSentence } from "../export/save_menu.mjs";
 import { canTakeBack, goBack } from "../state/router.mjs";
 import { stageMenu } from "./menu.mjs";
 
 /** @import { Effect, Part } from "../../lib/without_heads.mjs" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
+/** @import { Sentence } from "./sentence.mjs" */
 /** @import { ShownStep, Step } from "./shown_step.mjs" */
 
 const HOW_TO_END = `${matchMedia("(pointer: coarse)").matches ? "A tap" : "Any key"} shows the rest.`;
@@ -38,15 +40,15 @@ export class Verdict {
    * @param {ShownText} store
    * @param {ShownStep} step
    * @param {() => Part[]} ofSteps what is said of the step of a training that is shown
-   * @param {() => boolean} hasDrawn whether a word of the text was drawn by chance
+   * @param {Sentence} sentence
    * @param {Actions} actions
    * @param {HTMLElement | null} link copies the text's address; null where there is none, and no model
    */
-  constructor(store, step, ofSteps, hasDrawn, { edit, compare, next, goOn, stop, replay, mean }, link) {
+  constructor(store, step, ofSteps, sentence, { edit, compare, next, goOn, stop, replay, mean }, link) {
     this.store = store;
     this.step = step;
     this.ofSteps = ofSteps;
-    this.hasDrawn = hasDrawn;
+    this.sentence = sentence;
     this.say = make("p", { class: "hs-stage-say", role: "status" });
     this.off = mainAction("", () => void step.turnOff(step.isOff ? [] : (step.group?.heads ?? [])));
     for (const begin of ["pointerenter", "focus"]) {
@@ -58,12 +60,14 @@ export class Verdict {
     this.stop = action("Stop", stop, { class: "hs-stop" });
     const takeBack = make("span", { class: "hs-on-wide" }, " Take it back");
     this.back = quietAction(["↶", takeBack], goBack, { class: "hs-take-back", "aria-label": "Take it back" });
-    const { element: menu, buttons } = stageMenu(store, link, {
+    const acts = {
       write: { name: "Write your own", act: edit, class: "hs-beside" },
       goOn: { name: "Write on", act: goOn },
       compare: { name: "Compare with another text", act: compare },
       replay: { name: "Replay", act: replay },
-    });
+    };
+    const save = saveSentence(store, sentence.element, () => this.say.textContent);
+    const { element: menu, buttons } = stageMenu(store, link, acts, save);
     this.inMenu = buttons;
     const withModel = link ? [this.off, this.stop, this.next, this.write, this.back] : [];
     this.actions = make("div", { class: "hs-stage-actions" }, ...withModel, menu);
@@ -99,7 +103,7 @@ export class Verdict {
     const unit = unitOf(store);
     const { whole, shown, known, effect } = step;
     const target = step.texts[shown?.target ?? -1];
-    if (store.isGrowing) setText(this.say, writingWords(unit, this.hasDrawn()));
+    if (store.isGrowing) setText(this.say, writingWords(unit, this.sentence.hasDrawn));
     else if (store.pointer.state === "snapshot" && !known.isCurrent)
       return; // the step before it is still shown
     else if (step.isOff) this.say.replaceChildren(...(effect ? inBold(this.#offWords(effect, unit)) : []));
