@@ -112,10 +112,13 @@ export class Verdict {
       const copied = step.group?.copied ?? null;
       if (!ofStep.length)
         this.say.replaceChildren(...inBold(this.#restWords(whole, target, unit)), this.#originWords());
-      else if (copied === null) this.say.replaceChildren(...inBold(ofStep), "No head copies it from the text.");
+      else if (copied === null) this.say.replaceChildren(...inBold(ofStep), this.#noneCopies());
       else this.say.replaceChildren(...inBold([...ofStep, ...this.#restWords(whole, target, unit)]));
     } else setText(this.say, "");
   }
+
+  /** Whether heads copy is known only with their roles. */
+  #noneCopies = () => (this.store.roles ? "No head copies it from the text." : "");
 
   /** @param {Step} whole @param {string} target @param {"word" | "letter"} unit */
   #restWords(whole, target, unit) {

@@ -184,7 +184,7 @@ export class Why {
       const [first] = largestHeads(all, 1);
       const most = `${capitalised(spokenHead(headAt(first, this.store.pointer)))} counts most, with `;
       return [
-        `No head copies ${word}. `,
+        this.store.roles ? `No head copies ${word}. ` : "",
         most,
         strong(signed(all[first], 1)),
         `; all heads add `,
