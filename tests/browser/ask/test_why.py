@@ -1,4 +1,4 @@
-"""Why this word, answered on the stage: in the place of the open head, and nothing else moves."""
+"""Why this word, answered on the stage in the place of the open head."""
 
 import json
 import re
@@ -17,7 +17,8 @@ PLACES = """() => [".hs-sentence-text", ".hs-verdict", ".hs-next-words", ".hs-al
   .map((name) => document.querySelector(name)).filter((each) => each.offsetParent)
   .map((each) => each.getBoundingClientRect().toJSON())"""
 SHIFTS = """() => { window.shift = 0; new PerformanceObserver((list) => {
-  for (const entry of list.getEntries()) window.shift += entry.value; }).observe({ type: "layout-shift" }); }"""
+  for (const { value, hadRecentInput } of list.getEntries())
+    if (!hadRecentInput) window.shift += value; }).observe({ type: "layout-shift" }); }"""
 
 
 def answer_of(page: Any) -> Any:
@@ -33,6 +34,7 @@ def ask(page: Any) -> Any:
 
 @pytest.mark.parametrize("width", [390, 1440, *also_slow(1024)])
 def test_the_answer_moves_nothing(browser: Profiles, story: Server, width: int) -> None:
+    """On a phone the field makes room for it, which stands right below the questions."""
     page = opened(browser, story, width)
     before = page.evaluate(PLACES)
     scrolled = page.evaluate("scrollY")
@@ -41,12 +43,14 @@ def test_the_answer_moves_nothing(browser: Profiles, story: Server, width: int) 
     by = page.evaluate("scrollY") - scrolled
     assert width == 390 or by == 0
     after = page.evaluate(PLACES)
-    for one, other in zip(before, after, strict=True):
+    for one, other in list(zip(before, after, strict=True))[: 3 if width == 390 else 4]:
         assert (other["top"] + by, other["height"], other["left"]) == (one["top"], one["height"], one["left"])
     assert page.evaluate("shift") == 0
     field, box = page.locator(".hs-all-heads").bounding_box(), answer.bounding_box()
     if width == 390:
-        assert box["y"] >= field["y"] + field["height"] and 0 <= box["y"] < 844
+        questions = page.locator(".hs-ask-line").bounding_box()
+        assert 0 <= box["y"] - questions["y"] - questions["height"] < 40
+        assert 0 <= questions["y"] and box["y"] + box["height"] <= field["y"]
     else:
         assert box["x"] >= field["x"] + field["width"]
         expect(page.locator(".hs-card")).to_be_hidden()

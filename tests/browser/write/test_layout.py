@@ -145,12 +145,17 @@ def test_finished_lines_of_a_growing_text_stay_where_they_are(browser: Any, serv
         assert found["left"] == 0
 
 
-@pytest.mark.parametrize(("width", "height", "lines"), [(1440, 900, 2), *also_slow((1024, 768, 3))])
+@pytest.mark.parametrize(
+    ("width", "height", "said", "asked"), [(1440, 900, 60, (16, 32, 28)), *also_slow((1024, 768, 56, (12, 64, 8)))]
+)
 def test_each_part_follows_the_one_above_it(
-    browser: Any, launch: Callable[..., Server], width: int, height: int, lines: int
+    browser: Any, launch: Callable[..., Server], width: int, height: int, said: int, asked: tuple[int, int, int]
 ) -> None:
-    """Without an overlap, also for a model with steps, whose slider stands above the field."""
+    """Without an overlap, also for a model with steps, whose slider stands above the field. Asked: the space above
+    the questions, their height, and the space below.
+    """
     server = launch(*(ROOT / "checkpoints" / name for name in ("stories-bpe", "two-layer-steps")))
+    above, own, below = asked
     for query in ("", "?model=two-layer-steps"):
         page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
         page.add_init_script('localStorage["headscope-details"] = ""')
@@ -163,9 +168,9 @@ def test_each_part_follows_the_one_above_it(
         boxes = [page.locator(name).bounding_box() for name in names]
         say, actions, heading, kinds, words, field, matrix, card, questions = boxes
         slider = 88 if query else 0
-        assert actions["y"] == say["y"] + lines * 30 + 16 and actions["height"] == 48
-        assert questions["y"] == actions["y"] + 48 + 8 and questions["x"] + questions["width"] <= words["x"]
-        assert heading["y"] == questions["y"] + 32 + slider + 8
+        assert actions["y"] == say["y"] + said + 16 and actions["height"] == 48
+        assert questions["y"] == actions["y"] + 48 + above and questions["x"] + questions["width"] <= words["x"]
+        assert heading["y"] == questions["y"] + own + slider + below
         assert field["y"] == matrix["y"] == heading["y"] + 24 + 8
         assert kinds["x"] + kinds["width"] <= words["x"] == card["x"]
         assert card["y"] >= words["y"] + words["height"]

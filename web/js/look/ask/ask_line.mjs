@@ -1,15 +1,14 @@
 // The line under the sentence: what is selected, three questions about it, and the way to all others.
 
-import { hasModifier, make, setFlag, setText } from "../../lib/dom.mjs";
+import { hasModifier, make, setChildren, setFlag } from "../../lib/dom.mjs";
 import { headName } from "../../lib/heads.mjs";
 import { onChange, whenever } from "../../lib/reactive.mjs";
 import { Roving } from "../../widgets/roving.mjs";
 import { QUESTIONS_BY_TOPIC } from "./question_list.mjs";
-import { nextWord, openHead } from "./subject.mjs";
+import { nextWord, openHead, shownNextWord } from "./subject.mjs";
 
 /** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { ShownStep } from "../stage/shown_step.mjs" */
-/** @import { Question } from "./question.js" */
 
 /** @typedef {"word" | "head" | "text"} Subject */
 
@@ -44,7 +43,8 @@ export class AskLine {
     this.more.append("More ", make("kbd", { "aria-hidden": "true" }, "/"));
     this.more.setAttribute("aria-label", "More questions");
     const about = make("div", { role: "radiogroup", "aria-label": "What to ask about" }, ...this.subjects);
-    const questions = make("div", { role: "group", "aria-label": "Questions" }, ...this.offered, this.more);
+    const offered = make("div", { class: "hs-offered-questions" }, ...this.offered);
+    const questions = make("div", { role: "group", "aria-label": "Questions" }, offered, this.more);
     this.element = make("section", { class: "hs-ask-line", "aria-label": "Questions about what is selected" });
     this.element.append(make("span", { class: "hs-ask-about", "aria-hidden": "true" }, "Ask about"), about, questions);
     this.roving = new Roving(this.element, () => [...this.subjects, ...this.offered, this.more]);
@@ -93,13 +93,16 @@ export class AskLine {
     if (store.isGrowing && this.subjects[0].textContent) return; // its words would move with every token
     const { ask } = store.view.options;
     SUBJECTS.forEach((subject, at) => {
-      setText(this.subjects[at], this.#name(subject));
+      setChildren(this.subjects[at], this.#name(subject));
+      if (subject === "word") this.subjects[at].setAttribute("aria-label", nextWord(store, this.step));
       setFlag(this.subjects[at], "aria-checked", subject === this.#subject);
     });
     this.#questions.forEach((question, at) => {
       const button = this.offered[at];
-      const words = this.#words(question);
-      if (button.textContent !== words) button.replaceChildren(words);
+      const isWhy = question.key === "attribution";
+      setChildren(button, ...(isWhy ? ["Why ", shownNextWord(store, this.step), "?"] : [question.short]));
+      if (isWhy) button.setAttribute("aria-label", `Why ${nextWord(store, this.step)}?`);
+      else button.removeAttribute("aria-label");
       button.title = `${question.title} ${question.hook}`;
       setFlag(button, "aria-expanded", ask !== "" && ask === question.key);
     });
@@ -109,14 +112,9 @@ export class AskLine {
   /** @param {Subject} subject */
   #name(subject) {
     const { store } = this;
-    if (subject === "word") return nextWord(store, this.step);
+    if (subject === "word") return shownNextWord(store, this.step);
     if (subject === "text") return "the text";
     return openHead(store) ? `head ${headName(store.open)}` : "a mean";
-  }
-
-  /** @param {Pick<Question, "key" | "short">} question */
-  #words({ key, short }) {
-    return key === "attribution" ? `Why ${nextWord(this.store, this.step)}?` : short;
   }
 
   /** 1 to 3 open a question, "/" all of them. Whether the key was one of these. @param {KeyboardEvent} event */

@@ -2,7 +2,6 @@
 // head, beside the field; among the details they have a panel.
 
 import { make, NextFrame, setFlag, setText, steadily } from "../../lib/dom.mjs";
-import { icon } from "../../lib/icons.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { askServer } from "../state/ask_server.mjs";
 import { answersOnStage } from "../state/prepared.mjs";
@@ -14,7 +13,7 @@ import { overlayLegend } from "../panels/overlay.mjs";
 import { QuestionList } from "./all_questions.mjs";
 import { QUESTIONS } from "./question_list.mjs";
 import { timeLeft } from "./time_left.mjs";
-import { showBeside } from "../stage/why.mjs";
+import { closeButton, showAnswer } from "../stage/why.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { scope, whenever } from "../../lib/reactive.mjs";
 
@@ -61,11 +60,7 @@ export class AskPanel {
     this.beside = beside;
     const { view } = store;
     this.list = new QuestionList(store);
-    this.all = smallButton("", () => view.set({ ask: "list" }));
-    this.all.append("All questions");
-    const close = smallButton(icon("close"), null, { "aria-label": "Close Ask", title: "Close (Escape)" });
-    close.hidden = view.isLookOnly; // without a model, nothing could open it again
-    close.addEventListener("click", () => view.closeAsk());
+    this.all = smallButton("All questions", () => view.set({ ask: "list" }), { class: "hs-all-questions" });
     this.title = make("h2", { tabindex: -1 }, "All questions");
     this.plain = make("p", { class: "hs-plain", role: "status" });
     this.explanation = make("p", { class: "hs-hint" });
@@ -85,7 +80,7 @@ export class AskPanel {
     this.code = make("pre", { tabindex: 0, "aria-label": "Code" });
     const folded = [this.explanation, this.precision, this.numbers, this.copying, this.code];
     this.fold = make("details", {}, make("summary", {}, "Method, numbers, code"), ...folded);
-    const top = make("div", { class: "hs-top" }, this.title, this.all, close);
+    const top = make("div", { class: "hs-top" }, this.title, this.all, closeButton(store));
     this.element = make("section", { class: "hs-panel hs-ask", "aria-label": "Ask", tabindex: -1 }, top);
     this.element.append(this.list.element, this.controls, this.plain, this.progress, this.notice);
     this.element.append(overlayLegend(store), this.answer, this.caution, this.fold);
@@ -129,7 +124,7 @@ export class AskPanel {
 
   /** Something was opened: show its place, and keep the focus of the list. @param {boolean} details */
   reveal(details) {
-    if (!details) showBeside(this.element);
+    if (!details) showAnswer(this.element);
     else if (isBelowTheFold(this.element)) this.element.scrollIntoView({ block: "start" });
     if (this.list.hadFocus) this.title.focus({ preventScroll: true });
   }

@@ -1,7 +1,8 @@
 // What a question is about: the text, the prediction and the head that are selected.
 
 import { isHead } from "../../lib/heads.mjs";
-import { capitalised, spoken, unitOf } from "../../lib/words.mjs";
+import { make } from "../../lib/dom.mjs";
+import { capitalised, plainly, spoken, unitOf } from "../../lib/words.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
@@ -81,9 +82,25 @@ export function headAndPrediction(store) {
  * @param {ShownStep} [step]
  */
 export function nextWord(store, step) {
-  const next = step?.shown?.target ?? null;
-  const text = next === null ? store.tokens[askedPrediction(store).position + 1]?.text : step?.texts[next];
+  const text = nextText(store, step);
   return text === undefined ? `this ${unitOf(store)}` : spoken(text);
+}
+
+/** @param {ShownText} store @param {ShownStep} [step] */
+function nextText(store, step) {
+  const next = step?.shown?.target ?? null;
+  return next === null ? store.tokens[askedPrediction(store).position + 1]?.text : step?.texts[next];
+}
+
+/**
+ * The next word as it is shown: tinted, where quotes around a mark would be hard to read.
+ * @param {ShownText} store
+ * @param {ShownStep} step
+ */
+export function shownNextWord(store, step) {
+  const words = nextWord(store, step);
+  const text = nextText(store, step);
+  return text !== undefined && words.startsWith("“") ? make("span", { class: "hs-token-name" }, plainly(text)) : words;
 }
 
 /**

@@ -16,6 +16,7 @@ import { stageMenu } from "./menu.mjs";
 /** @import { Sentence } from "./sentence.mjs" */
 /** @import { ShownStep, Step } from "./shown_step.mjs" */
 
+const LONG = 116; // characters for which two lines of a narrow screen have no room
 const HOW_TO_END = `${matchMedia("(pointer: coarse)").matches ? "A tap" : "Any key"} shows the rest.`;
 
 /** What a text that is being written shows. @param {string} unit @param {boolean} hasDrawn whether a word was drawn */
@@ -77,6 +78,7 @@ export class Verdict {
   /** @param {boolean} isBusy whether the text is being changed, or the opening writes itself */
   draw(isBusy) {
     this.#drawWords();
+    this.say.classList.toggle("hs-long", this.say.textContent.length > LONG);
     const { store, step } = this;
     const { isGrowing, pointer } = store;
     const unit = unitOf(store);

@@ -3,7 +3,8 @@
 
 import { curl } from "../../calls/call.mjs";
 import { lensCall } from "../../calls/python.mjs";
-import { make, setText } from "../../lib/dom.mjs";
+import { isStill, make, setText } from "../../lib/dom.mjs";
+import { icon } from "../../lib/icons.mjs";
 import { headAt, headEntries, headName, spokenHead } from "../../lib/heads.mjs";
 import { fixed, share, signed } from "../../lib/numbers.mjs";
 import { whenever } from "../../lib/reactive.mjs";
@@ -18,18 +19,24 @@ import { answersOnStage } from "../state/prepared.mjs";
 /** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { ShownStep } from "./shown_step.mjs" */
 
-const STACKED = matchMedia("(width < 960px)"); // whether the answer stands below the field
+const STACKED = matchMedia("(width < 960px)"); // whether the answer stands above the field
 
 /**
- * Bring an answer into view, below the field with it: together with the field where both have room.
+ * Bring an answer into view, with the questions above it.
  * @param {HTMLElement} answer
  */
-export function showBeside(answer) {
+export function showAnswer(answer) {
   if (!STACKED.matches) return;
-  const field = answer.parentElement?.querySelector(".hs-field-heading");
-  const { top } = answer.getBoundingClientRect();
-  const isNear = field && top - field.getBoundingClientRect().top < 0.6 * window.innerHeight;
-  (isNear ? field : answer).scrollIntoView({ block: "start" });
+  const questions = answer.closest(".hs-stage")?.querySelector(".hs-ask-place") ?? answer;
+  questions.scrollIntoView({ block: "start", behavior: isStill() ? "auto" : "smooth" });
+}
+
+/** @param {ShownText} store */
+export function closeButton({ view }) {
+  const close = smallButton(icon("close"), null, { "aria-label": "Close Ask", title: "Close (Escape)" });
+  close.hidden = view.isLookOnly; // without a model, nothing could open it again
+  close.addEventListener("click", () => view.closeAsk());
+  return close;
 }
 
 const MOST_ROWS = 8; // heads that have a row of their own
@@ -88,13 +95,11 @@ export class Why {
     this.step = step;
     this.point = point;
     this.question = make("h3", {});
-    const close = smallButton("Close", () => store.view.closeAsk());
     this.say = make("p", { class: "hs-why-say", role: "status" });
     this.picture = make("div", { class: "hs-why-picture" });
     const caution = make("p", { class: "hs-why-caution" }, make("b", {}, "What this does not show. "), CAUTION);
     this.numbers = make("div", { class: "hs-why-numbers", tabindex: 0, role: "region", "aria-label": "All parts" });
     this.code = make("pre", { tabindex: 0, "aria-label": "Code" });
-    close.hidden = store.view.isLookOnly; // nothing could open it again
     const details = smallButton("With other words, in Details", () => store.view.set({ details: true }));
     details.hidden = store.view.isLookOnly;
     const tools = make(
@@ -105,7 +110,7 @@ export class Why {
     );
     this.fold = make("details", {}, make("summary", {}, "Numbers, method, code"), make("p", {}, METHOD), tools);
     this.fold.append(this.numbers, this.code);
-    const top = make("header", {}, this.question, close);
+    const top = make("header", { class: "hs-top" }, this.question, closeButton(store));
     const parts = [top, this.say, this.picture, caution, this.fold];
     this.element = make("section", { class: "hs-why-answer", "aria-label": "Answer", hidden: true }, ...parts);
     this.picture.addEventListener("pointerleave", () => point(null));
@@ -129,7 +134,7 @@ export class Why {
     if (!this.isOpen || !store.rows) return;
     const target = step.texts[step.shown?.target ?? -1];
     setText(this.question, `Why ${target === undefined ? `this ${unitOf(store)}` : spoken(target)}?`);
-    if (isOpened) showBeside(element);
+    if (isOpened) showAnswer(element);
     const shown = `${store.pointer.run} ${step.query} ${step.shown?.target} ${step.shown?.isKnown} ${step.isOff}`;
     if (shown !== this.#shown) void this.#ask(shown);
     else this.#keep();
