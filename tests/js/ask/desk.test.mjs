@@ -11,7 +11,7 @@ import {
   scaleOf,
   withScale,
 } from "../../../web/js/lib/head_masks.mjs";
-import { presets } from "../../../web/js/look/ask/questions/mixing_desk.mjs";
+import { nextWords, presets, reachWords } from "../../../web/js/look/ask/questions/mixing_desk.mjs";
 import { readChoices, writeChoices } from "../../../web/js/look/state/choices.mjs";
 
 const SHAPE = { n_layer: 3, n_head: 4 };
@@ -93,4 +93,27 @@ test("presets that cannot be chosen say why", () => {
   const unknown = presets({ shape: SHAPE, roles: null, layer: 3, mask: null }).map(({ reason }) => reason);
   assert.match(unknown[0], /not known yet/);
   assert.match(unknown[3], /Open a head/);
+});
+
+test("the answer says what a change reaches", () => {
+  const text = { ...SHAPE, head_mask: null };
+  const without = (...heads) => withScale(null, SHAPE, heads, 0);
+  assert.match(reachWords(text, without([2, 0])), /^Only the next tokens can change/);
+  assert.match(reachWords(text, without([1, 0], [2, 0])), /heads of layer 2 look can change/);
+  assert.match(reachWords(text, without([0, 0])), /heads of layers 1 to 2 look can change/);
+  const muted = without([0, 0]);
+  assert.match(reachWords({ ...SHAPE, head_mask: muted }, withScale(muted, SHAPE, [[2, 1]], 0)), /^Only the next/);
+});
+
+test("a small change of the next token is not rounded away", () => {
+  const a = { id: 1, name: "“a”", before: 0.4312, after: 0.4316 };
+  const b = { id: 2, name: "“b”", before: 0.2, after: 0.6 };
+  assert.equal(
+    nextWords("Without it", a, a),
+    "Without it, “a” stays the most probable next token: its probability goes from 0.4312 to 0.4316.",
+  );
+  assert.equal(
+    nextWords("Without it", a, b),
+    "Without it, the most probable next token is “b” (60%) instead of “a” (43%).",
+  );
 });

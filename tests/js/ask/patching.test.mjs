@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import {
   differenceWords,
+  favoured,
   lastTokenWarning,
   nothingToCarry,
   verdict,
@@ -90,7 +91,9 @@ test("where two texts differ, and what that says about the heads", () => {
   assert.match(weak, /^No single head carries “a” rather than “b”: .* 14% .* less than 20%/);
   const strong = verdict(words, { name: "head 2 of layer 1", value: 0.9 }, "restores");
   assert.match(strong, /^Head 2 of layer 1 carries “a” rather than “b” most: .* 90%/);
-  const [answer, wrong] = ["“a”", "“b”"];
+  const [answer, wrong] = words;
+  assert.deepEqual(favoured({ clean: 1, corrupted: -2 }, answer, wrong), ["“a”", "“b”"]);
+  assert.deepEqual(favoured({ clean: 1, corrupted: 2 }, answer, wrong), ["“b”", "“a”"]);
   assert.match(nothingToCarry({ clean: 2.88, corrupted: 2.94 }, answer, wrong), /2\.8800 in this text and 2\.9400 in /);
   assert.equal(nothingToCarry({ clean: 2.88, corrupted: -0.5 }, answer, wrong), "");
 });

@@ -184,16 +184,14 @@ class MixingDesk {
       parts.push(`the written token was ${moved(written)}`);
     }
     this.sentence.textContent = `${parts.join("; ")}.`;
-    const chance = (/** @type {number} */ id, /** @type {Float64Array} */ of) => share(Math.exp(of[id]));
     const what = maskWords({ ...this.store.pointer, head_mask: this.mixer.mask }) || "With all heads";
-    const now = spoken(this.texts[changedBest] ?? "");
-    this.conclude(
-      changedBest === plainBest
-        ? `${capitalised(what)}, ${now} stays the most probable next token: ${chance(plainBest, before)} → ` +
-            `${chance(plainBest, after)}.`
-        : `${capitalised(what)}, the most probable next token is ${now} (${chance(changedBest, after)}) instead of ` +
-            `${spoken(this.texts[plainBest] ?? "")} (${chance(plainBest, before)}).`,
-    );
+    const next = [plainBest, changedBest].map((id) => ({
+      id,
+      name: spoken(this.texts[id] ?? ""),
+      before: Math.exp(before[id]),
+      after: Math.exp(after[id]),
+    }));
+    this.conclude(nextWords(capitalised(what), next[0], next[1]), reachWords(this.store.pointer, this.mixer.mask));
     this.prediction = { logits: changed, before, after };
     this.view.refresh();
   }
@@ -210,6 +208,52 @@ class MixingDesk {
     const caption = `What may follow ${last}: the model’s own probabilities`;
     fillTable(this.table, { caption, titles: ["token", "before", "with the change", "Δ nats"], rows });
   }
+}
+
+/**
+ * A token with its probability before the change and after it.
+ * @typedef {{ id: number, name: string, before: number, after: number }} NextToken
+ */
+
+/**
+ * What the change does to the most probable next token.
+ * @param {string} what the change
+ * @param {NextToken} plain the most probable one before
+ * @param {NextToken} changed the most probable one after
+ */
+export function nextWords(what, plain, changed) {
+  if (changed.id !== plain.id) {
+    return (
+      `${what}, the most probable next token is ${changed.name} (${share(changed.after)}) instead of ${plain.name} ` +
+      `(${share(plain.before)}).`
+    );
+  }
+  const number = share(plain.before) === share(plain.after) ? exact : share;
+  const [before, after] = [plain.before, plain.after].map(number);
+  const chance =
+    before === after ? `its probability stays ${after}` : `its probability goes from ${before} to ${after}`;
+  return `${what}, ${plain.name} stays the most probable next token: ${chance}.`;
+}
+
+/**
+ * What a change of heads can reach: the attention of later layers, which read what these heads write, and the list of
+ * next tokens.
+ * @param {Shape & { head_mask: Mask }} pointer with the mask that the text was read with
+ * @param {Mask} mask the changed one
+ */
+export function reachWords({ n_layer, n_head, head_mask }, mask) {
+  const heads = Array.from({ length: n_head }, (_, head) => head);
+  const scaleIn = (/** @type {Mask} */ of, /** @type {number} */ layer) =>
+    heads.map((head) => scaleOf(of, [layer, head]));
+  const layers = Array.from({ length: n_layer }, (_, layer) => layer);
+  const first = layers.find((layer) => String(scaleIn(mask, layer)) !== String(scaleIn(head_mask, layer)));
+  if (first === undefined) return "";
+  if (first === n_layer - 1) {
+    return "Only the next tokens can change: no head comes after the last layer, so every head looks where it did.";
+  }
+  const [from, to] = [first + 1, n_layer - 1];
+  const later = from === to ? `layer ${to}` : `layers ${from} to ${to}`;
+  return `Beside the next tokens, only where heads of ${later} look can change: they read what is changed here.`;
 }
 
 /**

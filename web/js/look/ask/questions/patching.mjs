@@ -32,14 +32,14 @@ const WAY_WORDS = {
     does: "restores",
     do: "restore",
     done: "restored",
-    ends: ["away from the answer", "restores the answer"],
+    ends: ["away from the original", "towards the original"],
   },
   noise: {
     help: "Noising: which parts of the original does its answer need? Each is replaced with that of the changed text.",
     does: "takes away",
     do: "take away",
     done: "taken away",
-    ends: ["towards the answer", "takes the answer away"],
+    ends: ["away from the changed text", "towards the changed text"],
   },
 };
 
@@ -222,22 +222,17 @@ class Patching {
     this.sentence.textContent =
       `In this text the logit of ${right} is ${lead(answer.clean)} that of ${other}; in the changed one it is ` +
       `${lead(answer.corrupted)}. ${carrier} alone ${words.does} ${percent(first.value)} of the difference ${at}.`;
-    if (answer.clean < answer.corrupted) {
-      this.sentence.textContent += ` Note that the changed text favours ${right} more.`;
-    }
     this.sentence.textContent += ` ${differenceWords(answer.tokens, answer.corrupted_tokens)}`;
     const residuals = answer.residual.map((row) => row.map((place) => this.effect(place)));
     this.conclusion =
       nothingToCarry(answer, right, other) ||
-      verdict([right, other], { name: spokenHead(first.picture), value: first.value }, words.does);
-    const warning = lastTokenWarning(
-      answer.tokens,
-      answer.corrupted_tokens,
-      residuals[0][answer.tokens.length - 1],
-      words.does,
-    );
-    if (warning) this.conclude(warning, this.conclusion);
-    else this.conclude(this.conclusion);
+      verdict(favoured(answer, right, other), { name: spokenHead(first.picture), value: first.value }, words.does);
+    const pull =
+      answer.clean < answer.corrupted ? `Compared with the changed text, this one favours ${other} over ${right}.` : "";
+    const last = residuals[0][answer.tokens.length - 1];
+    const warning = lastTokenWarning(answer.tokens, answer.corrupted_tokens, last, words.does);
+    if (warning) this.conclude(warning, [this.conclusion, pull].join(" ").trim());
+    else this.conclude(this.conclusion, pull);
     this.changedIds = answer.corrupted_tokens.map(({ id }) => id);
     const asExample = this.known.find(({ model, prompt, corrupted, wrong }) => {
       const texts = [answer.tokens, answer.corrupted_tokens];
@@ -312,8 +307,17 @@ export function nothingToCarry({ clean, corrupted }, right, other) {
 }
 
 /**
+ * Two words, first the one that this text favours more than the changed text does: that one is carried.
+ * @param {{ clean: number, corrupted: number }} answer logit differences
+ * @param {string} right in quotation marks
+ * @param {string} other in quotation marks
+ * @returns {[string, string]}
+ */
+export const favoured = ({ clean, corrupted }, right, other) => (clean < corrupted ? [other, right] : [right, other]);
+
+/**
  * The conclusion from the head with the largest share.
- * @param {[string, string]} words the answer and the wrong one, in quotation marks
+ * @param {[string, string]} words in quotation marks, first the one that this text favours more than the changed text
  * @param {{ name: string, value: number }} best
  * @param {string} does "restores" or "takes away"
  */
