@@ -15,8 +15,8 @@ const { windowStart } = await import("../../../web/js/look/ask/token_grid.mjs");
 
 /** Predictions after each layer of a text of two tokens. */
 const reading = (/** @type {[string, number][]} */ ...found) =>
-  found.map(([text, probability], id) => ({
-    id,
+  found.map(([text, probability]) => ({
+    id: ["my", " kite"].indexOf(text),
     text,
     probability,
     top: [{ text, probability }],
@@ -24,7 +24,10 @@ const reading = (/** @type {[string, number][]} */ ...found) =>
     answer: 0.1,
   }));
 const lens = /** @type {any} */ ({
-  tokens: [{ text: "my" }, { text: " kite" }],
+  tokens: [
+    { id: 0, text: "my" },
+    { id: 1, text: " kite" },
+  ],
   layers: [
     reading(["my", 0.9], [" kite", 0.8]),
     reading([" big", 0.3], [".", 0.4]),
@@ -51,9 +54,21 @@ test("the strip has a column for each token and a row for each layer, and marks 
   /** @type {number[]} */
   const looked = [];
   const strip = new LayerStrip(
-    /** @type {any} */ ({ selection: { look: (/** @type {number} */ at) => looked.push(at) } }),
+    /** @type {any} */ ({
+      tokens: lens.tokens,
+      view: { options: { details: true } },
+      selection: { look: (/** @type {number} */ at) => looked.push(at) },
+    }),
   );
   strip.show(lens, 0);
+  const column = [...strip.column.querySelectorAll("tr")].map((row) => texts(row, "th, span, td:last-child"));
+  assert.deepEqual(column, [
+    ["Start", "my", "90%"],
+    ["Layer 0", "big", "30%"],
+    ["Layer 1", "kite", "94%"],
+  ]);
+  assert.deepEqual(texts(strip.column, ".hs-repeats"), ["my"]);
+  assert.deepEqual(texts(strip.grid.table, ".hs-repeats"), ["my", "kite"]);
   const rows = [...strip.grid.table.querySelectorAll("tbody tr")].map((row) => texts(row, "th, td"));
   assert.deepEqual(rows, [
     ["start", "my", "kite"],

@@ -98,7 +98,7 @@ export class TokenGrid {
     this.#picture = picture;
     this.#cell = [clamp(position, picture.first, picture.end - 1), row];
     this.#open(windowStart(this.#cell[0], picture));
-    this.#reveal();
+    this.reveal();
   }
 
   /** Choose another column. @param {number} position */
@@ -107,7 +107,7 @@ export class TokenGrid {
     this.#cell[0] = clamp(position, this.#picture.first, this.#picture.end - 1);
     if (this.#positions().includes(this.#cell[0])) this.#mark();
     else this.#open(windowStart(this.#cell[0], this.#picture));
-    this.#reveal();
+    this.reveal();
   }
 
   /** Draw again, in the colours of the theme. */
@@ -123,7 +123,7 @@ export class TokenGrid {
   }
 
   /** Scroll the chosen column into view, with what comes before it. */
-  #reveal() {
+  reveal() {
     // Once the table has a size. Only the table scrolls, so that the page stays where it is.
     requestAnimationFrame(() => {
       const { scroll } = this;

@@ -3,11 +3,11 @@
 import { make } from "../../../lib/dom.mjs";
 import { MAX_RAMP_SHADE, palette } from "../../../lib/drawing/palette.mjs";
 import { exact, fixed, share } from "../../../lib/numbers.mjs";
-import { asWritten, spoken, visible } from "../../../lib/words.mjs";
+import { asWritten, spoken, unitOf, visible } from "../../../lib/words.mjs";
 import { amountCell } from "../bars.mjs";
 import { shortName, TokenGrid } from "../token_grid.mjs";
 import { askedPrediction, selectSomething, textBody, textProblem } from "../subject.mjs";
-import { makeTable } from "../../../widgets/table.mjs";
+import { fillTable, makeCell, makeRow, makeTable } from "../../../widgets/table.mjs";
 
 /** @import { ShownText } from "../../state/shown_text.mjs" */
 /** @import { LogitLensAnswer } from "../../../lens.js" */
@@ -23,7 +23,7 @@ export const logitLens = {
   explanation:
     "The logit lens: after each layer, the residual stream is read out as if that layer were the last " +
     "(nostalgebraist 2020). Each cell shows the most probable next token; a stronger colour is a higher probability. " +
-    "It is bold from the layer on at which the prediction settles.",
+    "It is bold from the layer on at which the prediction settles, and grey where it repeats the token that was read.",
   caution:
     "The final norm and the output head were trained for the last layer alone, so their reading of an early " +
     "layer need not show what that layer represents. If the output head is tied to the embeddings, the first " +
@@ -85,7 +85,11 @@ const MAX_NAMED = 3; // tokens of the chosen cell that the line below the strip 
 /** Where a reading is taken: from the embedding, or after a layer. @param {number} reading */
 const readingName = (reading) => (reading ? `after layer ${reading - 1}` : "of the embedding");
 
-/** The most probable next token after each layer. */
+/** Whether a reading only repeats the token that was read. @param {LogitLensAnswer} answer */
+const isRepeated = ({ layers, tokens }, /** @type {number} */ position, /** @type {number} */ reading) =>
+  layers[reading][position].id === tokens[position].id;
+
+/** The most probable next token after each layer: for the selected word, and one fold away for every word. */
 export class LayerStrip {
   /** @type {LogitLensAnswer | null} */
   #answer = null;
@@ -94,12 +98,18 @@ export class LayerStrip {
 
   /** @param {ShownText} store */
   constructor(store) {
+    this.store = store;
+    this.column = makeTable({}, { class: "hs-layer-column", "data-table": "layers" });
+    this.repeats = make("p", { class: "hs-hint" });
     this.grid = new TokenGrid("The most probable next token after each layer", "readings", (position) => {
       this.explain();
       store.selection.look(position);
     });
     this.chosen = make("p", { class: "hs-hint", "aria-live": "polite" });
-    this.element = make("div", { class: "hs-answer-part" }, this.grid.element, this.chosen);
+    this.every = make("details", {}, make("summary", {}, `Every ${unitOf(store)}`), this.grid.element, this.chosen);
+    this.every.open = store.view.options.details;
+    this.every.addEventListener("toggle", () => this.grid.reveal());
+    this.element = make("div", { class: "hs-answer-part" }, this.column, this.repeats, this.every);
     this.numbers = make("div", { class: "hs-answer-part" });
   }
 
@@ -115,7 +125,29 @@ export class LayerStrip {
     else if (this.#ramps !== palette()) this.grid.repaint();
     else return;
     this.#ramps = palette();
+    this.#drawColumn(answer, position);
     this.explain();
+  }
+
+  /** @param {LogitLensAnswer} answer @param {number} position */
+  #drawColumn(answer, position) {
+    const readings = answer.layers.map((layer) => layer[position]);
+    const repeated = readings.map((_, reading) => isRepeated(answer, position, reading));
+    const rows = readings.map(({ text, probability }, reading) => {
+      const word = makeCell(make("span", {}, asWritten(text)), { class: repeated[reading] ? "hs-repeats" : "" });
+      const chip = /** @type {HTMLElement} */ (word.firstElementChild);
+      if (!repeated[reading]) palette().looks.paint(chip, Math.round(MAX_RAMP_SHADE * probability));
+      const bar = make("i", { "aria-hidden": "true" });
+      bar.style.width = `${100 * probability}%`;
+      const name = reading ? `Layer ${reading - 1}` : "Start";
+      const css = settledClass(answer, position, reading);
+      return makeRow([name, word, makeCell(bar), share(probability)], { class: css });
+    });
+    const after = spoken(answer.tokens[position].text);
+    fillTable(this.column, { name: `The most probable next token after each layer, following ${after}`, rows });
+    this.column.style.setProperty("--rows", String(rows.length));
+    this.repeats.textContent = `Grey: ${after} itself, the ${unitOf(this.store)} that was read last.`;
+    this.repeats.hidden = !repeated.includes(true);
   }
 
   /** The distribution of the chosen cell. */
@@ -145,27 +177,32 @@ export class LayerStrip {
   }
 }
 
+/** Whether the prediction is settled at a reading. @param {LogitLensAnswer} answer */
+const settledClass = ({ decided }, /** @type {number} */ position, /** @type {number} */ reading) =>
+  reading < decided[position] ? "" : reading === decided[position] ? "hs-settled hs-settles" : "hs-settled";
+
 /** @param {LogitLensAnswer} answer @returns {TokenPicture} */
-const pictureOf = ({ tokens, layers, decided }) => ({
+const pictureOf = (answer) => ({
   first: 0,
-  end: tokens.length,
+  end: answer.tokens.length,
   corner: "read up to",
   title: (position) => {
-    const { text } = tokens[position];
+    const { text } = answer.tokens[position];
     return { content: asWritten(text), label: `“${visible(text)}” at position ${position}` };
   },
-  rows: layers.map((_, reading) => shortName(reading)),
+  rows: answer.layers.map((_, reading) => shortName(reading)),
   cell: (position, reading) => {
-    const { text, probability } = layers[reading][position];
-    const after = `after “${visible(tokens[position].text)}”`;
-    const isSettled = reading >= decided[position];
+    const { text, probability } = answer.layers[reading][position];
+    const after = `after “${visible(answer.tokens[position].text)}”`;
+    const isRepeat = isRepeated(answer, position, reading);
+    const settled = settledClass(answer, position, reading);
     return {
       text: asWritten(text),
       label: `${after}, ${readingName(reading)}: “${visible(text)}”, probability ${exact(probability)}`,
       ramp: palette().looks,
-      shade: Math.round(MAX_RAMP_SHADE * probability),
-      css: isSettled ? (reading === decided[position] ? "hs-settled hs-settles" : "hs-settled") : "",
+      shade: isRepeat ? 0 : Math.round(MAX_RAMP_SHADE * probability),
+      css: isRepeat ? `hs-repeats ${settled}` : settled,
     };
   },
-  foot: { title: "settles", text: (position) => shortName(decided[position]) },
+  foot: { title: "settles", text: (position) => shortName(answer.decided[position]) },
 });
