@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 Object.assign(globalThis, { matchMedia: () => ({ matches: false, addEventListener: () => {} }) });
-const { barsOf, largestHeads } = await import("../../../web/js/look/stage/why.mjs");
+const { barsOf, largestHeads, printedValues } = await import("../../../web/js/look/stage/why.mjs");
 
 const ANSWER = {
   heads: [
@@ -23,9 +23,9 @@ test("the bars follow one another and end at the score", () => {
     [
       ["Before any layer", -0.5, 0, undefined],
       ["All 2 MLPs", 0.5, -0.5, undefined],
-      ["2 other heads", 1.5, 0, undefined],
-      ["", -2, 1.5, 1],
-      ["", 4, -0.5, 2],
+      ["", -2, 0, 1],
+      ["", 4, -2, 2],
+      ["2 other heads, net", 1.5, 2, undefined],
     ],
   );
 });
@@ -40,4 +40,10 @@ test("a model with one MLP and no other head says so", () => {
 
 test("heads that work against a word are among the largest", () => {
   assert.deepEqual(largestHeads([0.1, -3, 2], 2), [1, 2]);
+});
+
+test("what is printed adds up to the score that is printed", () => {
+  const heads = [[0.14, 0.14, 0.14, 0.04]];
+  const bars = barsOf({ heads, mlps: [0.14], embedding: 0.14, biases: 0 }, [0, 1, 2]);
+  assert.deepEqual(printedValues(bars, 0.74), ["+0.1", "+0.1", "+0.1", "+0.1", "+0.1", "+0.2"]);
 });

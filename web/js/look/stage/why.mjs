@@ -48,7 +48,10 @@ const METHOD =
 const CAUTION =
   "Only what each part writes straight into the prediction is counted. A head that helps another head gets no credit.";
 
-/** @typedef {{ name: string, value: number, from: number, head?: number }} Bar `from`: the sum of those before it */
+/**
+ * `from`: the sum of those before it; `isRest`: all that the others leave.
+ * @typedef {{ name: string, value: number, from: number, head?: number, isRest?: boolean }} Bar
+ */
 
 /**
  * The bars of a waterfall from zero to the score: some heads by themselves, everything else together.
@@ -64,13 +67,24 @@ export function barsOf({ heads, mlps, embedding, biases }, own) {
   const parts = [
     { name: "Before any layer", value: embedding + biases },
     { name: mlpName, value: sum(mlps) },
-    ...(others.length
-      ? [{ name: `${others.length} other head${others.length > 1 ? "s" : ""}`, value: sum(others) }]
-      : []),
     ...own.toSorted((a, b) => a - b).map((head) => ({ name: "", value: all[head], head })),
+    ...(others.length
+      ? [{ name: `${others.length} other head${others.length > 1 ? "s, net" : ""}`, value: sum(others), isRest: true }]
+      : []),
   ];
   let total = 0;
   return parts.map((part) => ({ ...part, from: (total += part.value) - part.value }));
+}
+
+/**
+ * The values as printed. They add up, because the rest is what the others, as printed, leave of the score.
+ * @param {Bar[]} bars
+ * @param {number} logit
+ */
+export function printedValues(bars, logit) {
+  const rounded = (/** @type {number} */ value) => Number(value.toFixed(1));
+  const shown = bars.reduce((sum, { value, isRest }) => sum + (isRest ? 0 : rounded(value)), 0);
+  return bars.map(({ value, isRest }) => signed(isRest ? rounded(rounded(logit) - shown) : value, 1));
 }
 
 /** The heads that add most, or take away most. @param {number[]} adds @param {number} [most] */
@@ -181,31 +195,23 @@ export class Why {
     const all = heads.flat();
     const strong = (/** @type {string} */ words) => make("b", {}, words);
     const word = spoken(token.text);
-    const sum = (/** @type {number[]} */ values) => values.reduce((total, value) => total + value, 0);
-    const byHeads = sum(all);
-    const end = `: together ${fixed(logit, 1)}, enough for ${share(probability)}.`;
-    const rest = `the rest of the model ${signed(logit - byHeads, 1)}`;
+    const end = `${fixed(logit, 1)}, enough for ${share(probability)}.`;
     if (!copying.length) {
       const [first] = largestHeads(all, 1);
-      const most = `${capitalised(spokenHead(headAt(first, this.store.pointer)))} counts most, with `;
       return [
         this.store.roles ? `No head copies ${word}. ` : "",
-        most,
+        `${capitalised(spokenHead(headAt(first, this.store.pointer)))} counts most, with `,
         strong(signed(all[first], 1)),
-        `; all heads add `,
-        signed(byHeads, 1),
-        `, ${rest}${end}`,
+        `; with all other parts the score of ${word} is ${end}`,
       ];
     }
-    const given = sum(copying.map((head) => all[head]));
     const n = copying.length;
-    const who = n === 1 ? "one head looks back at it and adds " : `${n} heads look back at it and add `;
-    const others = `the other ${all.length - n} heads ${signed(byHeads - given, 1)}`;
+    const given = copying.reduce((sum, head) => sum + all[head], 0);
     return [
       `${capitalised(word)} is already in the text: `,
-      who,
+      n === 1 ? "one head looks back at it and adds " : `${n} heads look back at it and add `,
       strong(signed(given, 1)),
-      `, ${others}, ${rest}${end}`,
+      `; with all other parts its score is ${end}`,
     ];
   }
 
@@ -214,9 +220,11 @@ export class Why {
     const ends = [0, logit, ...bars.flatMap(({ from, value }) => [from, from + value])];
     const [low, high] = [Math.min(...ends), Math.max(...ends)];
     const at = (/** @type {number} */ value) => (value - low) / Math.max(high - low, 1e-9);
-    const rows = bars.map(({ name, value, from, head }) => {
-      const row = this.#row(head === undefined ? name : this.#headButton(head), value, at(from), at(from + value));
-      row.append(make("td", {}, head === undefined ? "" : this.#looks(head)));
+    const printed = printedValues(bars, logit);
+    const rows = bars.map(({ name, value, from, head, isRest }, i) => {
+      const label = head === undefined ? name : this.#headButton(head);
+      const row = this.#row(label, value, at(from), at(from + value), printed[i]);
+      row.append(make("td", {}, head === undefined ? (isRest ? "what the rows above leave" : "") : this.#looks(head)));
       if (head !== undefined) {
         row.classList.add("hs-why-head");
         row.dataset.kind = this.step.kinds[head] ?? "other";
@@ -236,9 +244,9 @@ export class Why {
    * @param {number} value
    * @param {number} from where the bar begins, from 0 to 1
    * @param {number} to
-   * @param {string} [text]
+   * @param {string} text
    */
-  #row(name, value, from, to, text = signed(value, 1)) {
+  #row(name, value, from, to, text) {
     const bar = make("i", { class: value < 0 ? "hs-against" : "" });
     const label = make("b", {}, text);
     const cell = make("td", { class: "hs-why-bar" }, make("span", {}, bar, label));
