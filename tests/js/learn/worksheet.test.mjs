@@ -67,7 +67,7 @@ test("the student's page has blanks and no answer, the key has both", () => {
         [
           [1, 2],
           [3, 4],
-          [5, 6],
+          [5, 9],
         ],
       ]),
     ),
@@ -76,24 +76,39 @@ test("the student's page has blanks and no answer, the key has both", () => {
   page.append(...worksheet(rung, { rung: 5, sentence: "a b c", data, back() {} }));
   const [sheet, key] = page.querySelectorAll("section");
   assert.ok(texts(sheet, ".hl-blank").length && texts(sheet, ".hl-blank").every((text) => text === ""));
-  assert.deepEqual([...new Set(texts(key, ".hl-blank"))], ["3.00", "4.00"]);
+  assert.deepEqual([...new Set(texts(key, ".hl-blank"))], ["5.00", "9.00"]);
   for (const { ask, why } of rung.exercises) {
     assert.ok(sheet.textContent.includes(ask) && !sheet.textContent.includes(why));
     assert.ok(key.textContent.includes(why));
   }
 });
 
-test("what asks for the page is on no sheet, and the key can stay unprinted", () => {
+test("what asks for the page or for Deeper is on no sheet, and sheet and key are printed apart", () => {
   const [rung] = RUNGS;
   const screen = /** @type {const} */ ({ ...rung.exercises[0], ask: "Press what?", onScreen: true });
   const page = globalThis.document.createElement("div");
-  const content = { ...rung, worksheet: [], exercises: [screen, ...rung.exercises] };
+  const deeper = /** @type {const} */ ({ ...rung.exercises[0], ask: "And in Deeper?", extra: true });
+  const content = { ...rung, worksheet: [], exercises: [screen, deeper, ...rung.exercises] };
   page.append(...worksheet(content, { rung: 1, sentence: "a", data: {}, back() {} }));
-  assert.ok(!page.textContent.includes("Press what?") && page.textContent.includes(rung.exercises[0].ask));
-  const withKey = /** @type {HTMLInputElement} */ (page.querySelector("input"));
-  withKey.checked = false;
-  withKey.dispatchEvent(new Event("change"));
-  assert.ok(page.querySelector(".hl-sheet-key")?.classList.contains("hl-unprinted"));
+  assert.ok(!/Press what\?|And in Deeper\?/.test(page.textContent) && page.textContent.includes(rung.exercises[0].ask));
+  /** @type {string[][]} */
+  const printed = [];
+  const shown = () => texts(page, "section:not(.hl-unprinted) h2");
+  Object.assign(globalThis, { print: () => printed.push(shown()) });
+  const [sheet, key] = page.querySelectorAll("button");
+  sheet.click();
+  key.click();
+  globalThis.dispatchEvent(new Event("afterprint"));
+  const title = `1. ${rung.name}`;
+  assert.deepEqual([...printed, shown()], [[title], [`Key: ${title}`], [title]]);
+});
+
+test("the blank row of a symmetric table cannot be copied from its column, and is the least like another", () => {
+  const x = [[1], [1.1], [5]];
+  const scores = x.map(([one]) => x.map(([other]) => one * other));
+  const { isBlank } = sheetOf({ table: "scores", text: "", blank: "unlike" }, { x, scores, words }, "");
+  const row = [1, 2, 3].map((column) => isBlank(0, column));
+  assert.deepEqual([row, isBlank(2, 1)], [[false, false, true], true]);
 });
 
 test("every rung has a worksheet", () => {

@@ -26,6 +26,8 @@ export type Exercise = {
   after?: string;
   /** Whether it asks for something on the page, so that no worksheet has it. */
   onScreen?: true;
+  /** Whether it is about what only ``deeper`` explains, so that no worksheet has it. */
+  extra?: true;
 } & (
   | ({ kind: "choice"; /** To each option, empty for the right one. */ replies?: string[] } & Prediction)
   | {
@@ -146,8 +148,11 @@ export interface SheetTable {
   table: string;
   /** What it shows, and what to fill in. */
   text: string;
-  /** Rows of a matrix that are left blank, counted from 0. */
-  blank?: number[];
+  /**
+   * Rows of a matrix that are left blank, counted from 0; "unlike" is the row of the word whose numbers `x` resemble no
+   * other word's, so that its row resembles no other row.
+   */
+  blank?: number[] | "unlike";
   /** What its rows are called, if not the words. */
   rows?: "numbers";
 }

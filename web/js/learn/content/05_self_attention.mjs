@@ -3,7 +3,7 @@
 /** @type {import("../rung.js").Content} */
 export const content = {
   name: "Self-attention without weights",
-  minutes: 5,
+  minutes: 9,
   core: true,
   learned:
     "Dot products say which words match; softmax turns them into weights, and the weights give a context vector.",
@@ -126,18 +126,18 @@ export const content = {
     { table: "x", text: "The numbers of each word." },
     {
       table: "scores",
-      text: "Scores: the products of each word’s numbers with each other word’s, added up. Compute the blank row.",
-      blank: [1],
+      text: "Scores: the products of each word’s numbers with each other word’s, added up. Compute the blank row; its column has the same numbers.",
+      blank: "unlike",
     },
     {
       table: "weights",
       text: "Weights: e to each score, divided by the sum of the row. Compute the blank row.",
-      blank: [1],
+      blank: "unlike",
     },
     {
       table: "context",
       text: "Context vectors: each word’s numbers times its weight, added up. Compute the blank row.",
-      blank: [1],
+      blank: "unlike",
     },
   ],
   calculator: "the key eˣ",

@@ -123,13 +123,14 @@ export const content = {
   worksheet: [
     {
       table: "scores",
-      text: "Scores before the division. Shade those that causal attention hides.",
+      text: "Scores before the division. Shade those that causal attention hides. The blank row is the one that worksheet 6 asks for: copy your result.",
+      blank: [1],
     },
     { table: "mask", text: "The mask: 1 where a word may look, 0 elsewhere. Fill in the blank rows.", blank: [1, 2] },
     {
       table: "weights",
-      text: "Divide what is left in a row by √2, since a query has two numbers, then softmax. Compute the blank row.",
-      blank: [1],
+      text: "Divide what is left in a row by √2, since a query has two numbers, then softmax. Compute the blank rows.",
+      blank: [1, 2],
     },
   ],
   calculator: "the keys eˣ and √",
@@ -166,7 +167,8 @@ export const content = {
     },
     {
       kind: "choice",
-      ask: "Find the mistake: instead of using masked_fill, someone adds triu(ones, 1) × −∞ to the scores. What happens to the scores of the past?",
+      extra: true,
+      ask: "Extra, from “Deeper”. Find the mistake: instead of using masked_fill, someone adds triu(ones, 1) × −∞ to the scores. What happens to the scores of the past?",
       options: ["They stay the same", "They become 0", "They become NaN"],
       right: 2,
       hint: "Below the diagonal, triu leaves zeros. What is 0 × ∞? See “A way that fails”.",
@@ -176,7 +178,8 @@ export const content = {
     },
     {
       kind: "number",
-      ask: "With dropout of p = 0.2, by what are the remaining weights multiplied?",
+      extra: true,
+      ask: "Extra, from “Deeper”. With dropout of p = 0.2, by what are the remaining weights multiplied?",
       right: 1.25,
       tolerance: 0.001,
       hint: "On average a fraction of 1 − p is kept. What restores the sum?",

@@ -3,7 +3,7 @@
 /** @type {import("../rung.js").Content} */
 export const content = {
   name: "Induction",
-  minutes: 5,
+  minutes: 9,
   core: true,
   learned:
     "Two heads in different layers together continue what has come before: one notes the token before each token; the other finds where the last token occurred earlier, and looks at what followed.",

@@ -1,4 +1,4 @@
-// A worksheet of a rung to print: tables with blanks and the exercises, and on its second page the key.
+// A worksheet of a rung to print, tables with blanks and the exercises, and its key, which is printed apart.
 
 import { make } from "../../lib/dom.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
@@ -9,13 +9,15 @@ import { sheetOf } from "./worksheet_tables.mjs";
 
 /** @import { Content, Exercise } from "../rung.js" */
 
+const ROUNDING = "Sums of rounded numbers may differ by 0.01.";
+
 /**
  * @param {Content} content
  * @param {{ rung: number, sentence: string, data: any, back: () => void }} lesson
  */
 export function worksheet({ name, worksheet: tables, calculator, exercises: all }, { rung, sentence, data, back }) {
   const sheets = tables.map((table) => ({ text: table.text, sheet: sheetOf(table, data, sentence) }));
-  const exercises = all.filter(({ onScreen }) => !onScreen);
+  const exercises = all.filter(({ onScreen, extra }) => !onScreen && !extra);
   const title = `${rung}. ${name}`;
   /** @param {boolean} isKey */
   const drawn = (isKey) =>
@@ -26,30 +28,39 @@ export function worksheet({ name, worksheet: tables, calculator, exercises: all 
   const answers = exercises.map((exercise) => make("li", {}, ...answerTo(exercise)));
   const key = make(
     "section",
-    { class: "hl-sheet hl-sheet-key", "aria-label": "Key" },
+    { class: "hl-sheet hl-sheet-key hl-unprinted", "aria-label": "Key" },
     make("h2", {}, `Key: ${title}`),
-    paragraph("Sentence: ", make("b", {}, sentence), ". Sums of rounded numbers may differ by 0.01."),
+    paragraph("Sentence: ", make("b", {}, sentence), `. ${ROUNDING}`),
     make("div", { class: "hl-sheet-tables" }, ...drawn(true)),
     make("ol", { class: "hl-key" }, ...answers),
   );
-  const withKey = make("input", { type: "checkbox", checked: true });
-  withKey.addEventListener("change", () => key.classList.toggle("hl-unprinted", !withKey.checked));
+  const student = make(
+    "section",
+    { class: "hl-sheet", "aria-label": "Worksheet" },
+    make("p", { class: "hl-name-line" }, "Name:", make("i"), "Date:", make("i")),
+    make("h2", { tabindex: -1 }, title),
+    paragraph("Sentence: ", make("b", {}, sentence)),
+    ...(calculator ? [paragraph(`You need a calculator with ${calculator}. ${ROUNDING}`)] : []),
+    make("div", { class: "hl-sheet-tables" }, ...drawn(false)),
+    make("ol", { class: "hl-tasks" }, ...tasks),
+  );
+  /** @param {boolean} isKey */
+  const choose = (isKey) => {
+    student.classList.toggle("hl-unprinted", isKey);
+    key.classList.toggle("hl-unprinted", !isKey);
+  };
+  const printKey = () => {
+    addEventListener("afterprint", () => choose(false), { once: true }); // the browser's own menu prints no key
+    choose(true);
+    print();
+  };
   return [
     controls(
-      smallButton("Print", () => print(), { class: "hs-primary" }),
-      make("label", {}, withKey, " with the key"),
+      smallButton("Print the worksheet", () => print(), { class: "hs-primary" }),
+      smallButton("Print the key", printKey),
       smallButton("Back to the rung", back),
     ),
-    make(
-      "section",
-      { class: "hl-sheet", "aria-label": "Worksheet" },
-      make("p", { class: "hl-name-line" }, "Name:", make("i"), "Date:", make("i")),
-      make("h2", { tabindex: -1 }, title),
-      paragraph("Sentence: ", make("b", {}, sentence)),
-      ...(calculator ? [paragraph(`You need a calculator with ${calculator}.`)] : []),
-      make("div", { class: "hl-sheet-tables" }, ...drawn(false)),
-      make("ol", { class: "hl-tasks" }, ...tasks),
-    ),
+    student,
     key,
   ];
 }

@@ -98,9 +98,22 @@ export function sheetOf({ table, blank = [], rows: named }, data, sentence) {
   const isMask = matrix.every((row) => row.every((value) => value === 0 || value === 1));
   const say = isMask ? String : decimal;
   const titles = matrix[0].length === words.length ? words : matrix[0].map((_, i) => String(i));
+  const blanks = blank === "unlike" ? [leastLike(data.x)] : blank;
+  const said = matrix.map((row) => row.map(say));
+  const isSymmetric = said.every((row, i) => row.every((text, j) => said[j]?.[i] === text));
   return {
     titles: ["", ...titles.map(visible)],
-    rows: matrix.map((row, i) => [named === "numbers" ? String(i) : visible(words[i]), ...row.map(say)]),
-    isBlank: (row, column) => column > 0 && blank.includes(row),
+    rows: said.map((row, i) => [named === "numbers" ? String(i) : visible(words[i]), ...row]),
+    // Where rows and columns are the same, a blank row must not be copied from its column.
+    isBlank: (row, column) => column > 0 && (blanks.includes(row) || (isSymmetric && blanks.includes(column - 1))),
   };
 }
+
+/** The row that is furthest from the row nearest to it. @param {number[][]} rows */
+function leastLike(rows) {
+  const alone = rows.map((one, i) => Math.min(...rows.filter((_, j) => j !== i).map((other) => distance(one, other))));
+  return alone.indexOf(Math.max(...alone));
+}
+
+/** @param {number[]} one @param {number[]} other */
+const distance = (one, other) => Math.hypot(...one.map((value, i) => value - other[i]));
