@@ -103,4 +103,4 @@ def test_it_follows_the_switch(browser: Profiles, story: Server) -> None:
     answer = ask(page)
     page.locator(".hs-verdict .hs-main-action:not([title])").click()
     expect(answer.locator("h3")).not_to_contain_text("kite")
-    expect(answer.locator(".hs-why-say")).to_contain_text("one head looks back at it")
+    expect(answer.locator(".hs-why-say")).to_contain_text("one head copies it and adds")

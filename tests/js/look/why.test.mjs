@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 Object.assign(globalThis, { matchMedia: () => ({ matches: false, addEventListener: () => {} }) });
-const { barsOf, largestHeads, printedValues } = await import("../../../web/js/look/stage/why.mjs");
+const { barsOf, headsWithRows, largestHeads, printedValues } = await import("../../../web/js/look/stage/why.mjs");
 
 const ANSWER = {
   heads: [
@@ -30,6 +30,18 @@ test("the bars follow one another and end at the score", () => {
   );
 });
 
+test("heads that are off are not among the others", () => {
+  const off = {
+    ...ANSWER,
+    heads: [
+      [1, 0],
+      [4, 0.5],
+    ],
+  };
+  const names = barsOf(off, [2], (head) => head === 1).map(({ name }) => name);
+  assert.equal(names.at(-1), "2 other heads, net");
+});
+
 test("a model with one MLP and no other head says so", () => {
   const bars = barsOf({ heads: [[3]], mlps: [1], embedding: 0, biases: 0 }, [0]);
   assert.deepEqual(
@@ -46,4 +58,10 @@ test("what is printed adds up to the score that is printed", () => {
   const heads = [[0.14, 0.14, 0.14, 0.04]];
   const bars = barsOf({ heads, mlps: [0.14], embedding: 0.14, biases: 0 }, [0, 1, 2]);
   assert.deepEqual(printedValues(bars, 0.74), ["+0.1", "+0.1", "+0.1", "+0.1", "+0.1", "+0.2"]);
+});
+
+test("a head that adds more than one that copies has a row, too", () => {
+  const adds = [0.7, 0, 2.1, 3, 0.6, -0.9];
+  assert.deepEqual(headsWithRows(adds, [0, 3]), [0, 3, 2, 5]);
+  assert.deepEqual(headsWithRows(adds, [3]), largestHeads(adds));
 });

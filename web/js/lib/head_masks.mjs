@@ -1,5 +1,7 @@
 // Head masks: a factor for each head's context vectors. 0 removes a head, 1 keeps it as it is.
 
+import { allHeads } from "./heads.mjs";
+
 /** @import { PictureId } from "../types.js" */
 /** @import { Shape } from "./heads.mjs" */
 
@@ -33,6 +35,15 @@ export function withScale(mask, shape, pictures, scale) {
   const rows = mask ? mask.map((row) => [...row]) : filled(shape, 1);
   for (const [layer, head] of pictures) rows[layer][head] = scale;
   return simplified(rows);
+}
+
+/** Heads as the option `off` of a view names them: "7.6_7.2". @param {PictureId[]} heads */
+export const namesOf = (heads) => heads.map((head) => head.join(".")).join("_");
+
+/** The heads of a model that such names name. @param {string} names @param {Shape} shape */
+export function headsNamed(names, shape) {
+  const known = names.split("_");
+  return allHeads(shape).filter((head) => known.includes(namesOf([head])));
 }
 
 /** A mask that keeps only these heads. @param {Shape} shape @param {PictureId[]} pictures @returns {Mask} */

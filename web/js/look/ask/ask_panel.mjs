@@ -12,6 +12,7 @@ import { readChoices, writeChoices } from "../state/choices.mjs";
 import { overlayLegend } from "../panels/overlay.mjs";
 import { QuestionList } from "./all_questions.mjs";
 import { QUESTIONS } from "./question_list.mjs";
+import { headsOff } from "./subject.mjs";
 import { timeLeft } from "./time_left.mjs";
 import { closeButton, showAnswer } from "../stage/why.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
@@ -63,6 +64,7 @@ export class AskPanel {
     this.all = smallButton("All questions", () => view.set({ ask: "list" }), { class: "hs-all-questions" });
     this.title = make("h2", { tabindex: -1 }, "All questions");
     this.plain = make("p", { class: "hs-plain", role: "status" });
+    this.mask = make("p", { class: "hs-hint" });
     this.explanation = make("p", { class: "hs-hint" });
     this.controls = make("div", { class: "hs-controls" });
     this.bar = make("progress", { max: 1, "aria-label": "Progress of the answer" });
@@ -83,7 +85,7 @@ export class AskPanel {
     const top = make("div", { class: "hs-top" }, this.title, this.all, closeButton(store));
     this.element = make("section", { class: "hs-panel hs-ask", "aria-label": "Ask", tabindex: -1 }, top);
     this.element.append(this.list.element, this.controls, this.plain, this.progress, this.notice);
-    this.element.append(overlayLegend(store), this.answer, this.caution, this.fold);
+    this.element.append(this.mask, overlayLegend(store), this.answer, this.caution, this.fold);
     this.redraw = steadily(this.element, () => this.refresh());
     // In the next animation frame, because one selection may change several of these.
     whenever(
@@ -253,6 +255,8 @@ export class AskPanel {
     this.store.answer.show(answer && this.#asked && { asked: this.#asked, answer });
     built.draw(answer);
     this.precision.textContent = precisionOf(answer?.precision);
+    this.mask.textContent = answer ? maskNote(headsOff(this.store).length, this.#asked) : "";
+    this.mask.hidden = !this.mask.textContent;
     for (const part of [this.answer, this.caution, this.fold]) part.hidden = false;
     const asked = answer && this.#asked;
     this.copying.hidden = this.code.hidden = !asked;
@@ -290,10 +294,24 @@ export class AskPanel {
       this.store.answer.setOverlay(null);
       this.conclude("");
     }
-    for (const part of [this.answer, this.caution, this.fold, this.progress, this.notice]) part.hidden = true;
+    for (const part of [this.mask, this.answer, this.caution, this.fold, this.progress, this.notice])
+      part.hidden = true;
     this.controls.hidden = !this.#built?.controls.length;
     setFlag(this.element, "aria-busy", false);
   }
+}
+
+/**
+ * Whether the heads that are off on the stage are off in the answer.
+ * @param {number} n heads that are off
+ * @param {AskRequest | null} asked
+ */
+function maskNote(n, asked) {
+  if (!n) return "";
+  if (!asked?.body || !("head_mask" in asked.body)) return "This answer is about the model with all its heads.";
+  return n === 1
+    ? "The head that you turned off is off in this answer."
+    : `The ${n} heads that you turned off are off in this answer.`;
 }
 
 /** @param {{ computed: string, served: string, largest_difference?: number } | undefined} precision */

@@ -1,5 +1,6 @@
 // What a question is about: the text, the prediction and the head that are selected.
 
+import { headsNamed, withScale } from "../../lib/head_masks.mjs";
 import { isHead } from "../../lib/heads.mjs";
 import { make } from "../../lib/dom.mjs";
 import { capitalised, plainly, spoken, unitOf } from "../../lib/words.mjs";
@@ -8,13 +9,20 @@ import { capitalised, plainly, spoken, unitOf } from "../../lib/words.mjs";
 /** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { ShownStep } from "../stage/shown_step.mjs" */
 
+/** The heads that are off on the stage; the details show the text as it was written. @param {ShownText} store */
+export function headsOff({ view: { options }, pointer }) {
+  return options.details || !options.off ? [] : headsNamed(options.off, pointer);
+}
+
 /**
- * The text as the routes under `v1/lens/` take it, with the head mask it was written with. The last token of a full
- * context was written but never read.
+ * The text as the routes under `v1/lens/` take it, with the head mask it was written with and without the heads that
+ * are off on the stage. The last token of a full context was written but never read.
  * @param {ShownText} store
  */
 export function textBody(store) {
-  const { model, context_length, head_mask } = store.pointer;
+  const { pointer } = store;
+  const { model, context_length } = pointer;
+  const head_mask = withScale(pointer.head_mask, pointer, headsOff(store), 0);
   const tokens = store.ids.slice(0, context_length);
   return head_mask ? { model, tokens, head_mask } : { model, tokens };
 }

@@ -3,7 +3,7 @@
 
 import { whenever } from "../../lib/reactive.mjs";
 import { headAt, headIndex, isSamePicture } from "../../lib/heads.mjs";
-import { withScale } from "../../lib/head_masks.mjs";
+import { headsNamed, namesOf, withScale } from "../../lib/head_masks.mjs";
 import { request } from "../../lib/http.mjs";
 import { mostProbable, softmax } from "../../lib/sampling.mjs";
 import { effectOn, originOf, strongestFor } from "../../lib/without_heads.mjs";
@@ -372,9 +372,7 @@ export class ShownStep {
     const { pointer, view } = this.store;
     const { off } = view.options;
     if (!this.whole || off === namesOf(this.cut?.heads ?? [])) return;
-    const heads = Array.from({ length: pointer.n_layer * pointer.n_head }, (_, i) => headAt(i, pointer));
-    const chosen = off.split("_");
-    void this.turnOff(heads.filter((head) => chosen.includes(namesOf([head]))));
+    void this.turnOff(headsNamed(off, pointer));
   }
 
   /** Exactly these heads are off from now on. @param {PictureId[]} heads */
@@ -413,9 +411,6 @@ export class ShownStep {
     return this.#stepOf(new Float32Array(await answer.arrayBuffer()), logits, null);
   }
 }
-
-/** Heads as a link names them: "7.6_7.2". @param {PictureId[]} heads */
-const namesOf = (heads) => heads.map((head) => head.join(".")).join("_");
 
 /** @param {PictureId[] | undefined} heads @param {PictureId} head */
 const isAmong = (heads, head) => heads?.some((other) => isSamePicture(other, head)) ?? false;

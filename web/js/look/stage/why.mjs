@@ -57,12 +57,13 @@ const CAUTION =
  * The bars of a waterfall from zero to the score: some heads by themselves, everything else together.
  * @param {Pick<AttributionAnswer, "heads" | "mlps" | "embedding" | "biases">} answer
  * @param {number[]} own the numbers of the heads that have a bar of their own
+ * @param {(head: number) => boolean} [isOff]
  * @returns {Bar[]}
  */
-export function barsOf({ heads, mlps, embedding, biases }, own) {
+export function barsOf({ heads, mlps, embedding, biases }, own, isOff = () => false) {
   const all = heads.flat();
   const sum = (/** @type {number[]} */ values) => values.reduce((total, value) => total + value, 0);
-  const others = all.filter((_, head) => !own.includes(head));
+  const others = all.filter((_, head) => !own.includes(head) && !isOff(head));
   const mlpName = mlps.length === 1 ? "The MLP" : `All ${mlps.length} MLPs`;
   const parts = [
     { name: "Before any layer", value: embedding + biases },
@@ -85,6 +86,20 @@ export function printedValues(bars, logit) {
   const rounded = (/** @type {number} */ value) => Number(value.toFixed(1));
   const shown = bars.reduce((sum, { value, isRest }) => sum + (isRest ? 0 : rounded(value)), 0);
   return bars.map(({ value, isRest }) => signed(isRest ? rounded(rounded(logit) - shown) : value, 1));
+}
+
+/**
+ * The heads that have a row of their own: those that the sentence counts, and no smaller one.
+ * @param {number[]} adds
+ * @param {number[]} copying
+ */
+export function headsWithRows(adds, copying) {
+  if (copying.length < 2 || copying.length > MOST_ROWS) return largestHeads(adds);
+  const least = Math.min(...copying.map((head) => Math.abs(adds[head])));
+  const larger = largestHeads(adds, adds.length).filter(
+    (head) => !copying.includes(head) && Math.abs(adds[head]) > least,
+  );
+  return [...copying, ...larger].slice(0, MOST_ROWS);
 }
 
 /** The heads that add most, or take away most. @param {number[]} adds @param {number} [most] */
@@ -183,9 +198,14 @@ export class Why {
     const { step } = this;
     const adds = answer.heads.flat();
     const copying = [...adds.keys()].filter((i) => step.kinds[i] === "copies" && !step.isCutAt(i));
-    const named = copying.length > 1 && copying.length <= MOST_ROWS ? copying : largestHeads(adds);
+    const named = headsWithRows(adds, copying);
     this.say.replaceChildren(...this.#words(answer, copying));
-    this.picture.replaceChildren(this.#table(answer, barsOf(answer, named)));
+    this.picture.replaceChildren(
+      this.#table(
+        answer,
+        barsOf(answer, named, (head) => step.isCutAt(head)),
+      ),
+    );
     this.numbers.replaceChildren(numbersTable(answer));
     setText(this.code, `${curl(`v1/lens/${asked.route}`, asked)}\n\n${lensCall(asked)}`);
   }
@@ -195,7 +215,7 @@ export class Why {
     const all = heads.flat();
     const strong = (/** @type {string} */ words) => make("b", {}, words);
     const word = spoken(token.text);
-    const end = `${fixed(logit, 1)}, enough for ${share(probability)}.`;
+    const end = `${fixed(logit, 1)}, which gives it ${share(probability)}.`;
     if (!copying.length) {
       const [first] = largestHeads(all, 1);
       return [
@@ -209,9 +229,9 @@ export class Why {
     const given = copying.reduce((sum, head) => sum + all[head], 0);
     return [
       `${capitalised(word)} is already in the text: `,
-      n === 1 ? "one head looks back at it and adds " : `${n} heads look back at it and add `,
+      n === 1 ? "one head copies it and adds " : `${n} heads copy it and add `,
       strong(signed(given, 1)),
-      `; with all other parts its score is ${end}`,
+      ` to its score of ${end}`,
     ];
   }
 
@@ -234,7 +254,7 @@ export class Why {
     });
     const total = this.#row(spoken(token.text), logit, at(0), at(logit), fixed(logit, 1));
     total.className = "hs-why-total";
-    total.append(make("td", {}, `enough for ${share(probability)}`));
+    total.append(make("td", {}, `gives it ${share(probability)}`));
     const caption = make("caption", { class: "hs-hidden" }, "What each part adds to the score, one after the other");
     return make("table", {}, caption, make("tbody", {}, ...rows, total));
   }
