@@ -22,9 +22,7 @@ export const content = {
       title: "It has happened before",
       text: [
         "In the story, “kite” stood before the gap and comes again. The simplest rule for repeating is *induction*: if A B has come before, and A comes again, predict B.",
-        "A model reads your sentence twice. Below each token is its surprise in [nats]. {watch}",
-        { controls: ["step"] },
-        { show: "said" },
+        "A model reads your sentence twice. Below each token is its surprise in [nats].",
       ],
       show: ["phrase", "repetition"],
       follow: 0,
@@ -41,9 +39,12 @@ export const content = {
     {
       title: "How it formed",
       text: [
-        "Neither head helps without the other. Where this model’s training was recorded, you can watch both form.",
+        "Neither head helps without the other. Where this model’s training was recorded, you can watch both form: move the slider.",
+        { show: "leap" },
+        { controls: ["step"] },
+        { show: "said" },
       ],
-      show: ["formation"],
+      show: ["formation", "pictures"],
     },
     {
       title: "Take one away",
@@ -62,9 +63,9 @@ export const content = {
   figure: [
     { show: "phrase" },
     { show: "repetition" },
+    { show: "formation" },
     { row: ["pictures"] },
     { show: "column" },
-    { show: "formation" },
     { show: "lossBars" },
     { show: "kiteAnswer" },
   ],

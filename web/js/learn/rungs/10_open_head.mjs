@@ -140,7 +140,10 @@ export class StillStore {
     if (this.#locked.value) this.chosen(this.#locked.value);
   }
 
-  /** Show a head that the server has computed. @param {any} data */
+  /**
+   * Show a head that the server has computed, and point at a cell of it, by default in the last row.
+   * @param {any} data
+   */
   show(data) {
     const { model, sha256, n_layer, n_head } = data;
     this.#text = { model, sha256, n_layer, n_head };
@@ -153,7 +156,7 @@ export class StillStore {
     this.#hover.value = this.#locked.value = null; // they pointed at tokens of the previous text
     this.#shown.value = this.#shown.peek() + 1;
     const query = data.query ?? this.count - 1;
-    this.lock({ query, key: this.weights.strongest(query, Math.min(1, query)) });
+    this.lock({ query, key: data.key ?? this.weights.strongest(query, Math.min(1, query)) });
   }
 
   /** @param {Cell} cell @returns {WholeCell} */

@@ -22,6 +22,7 @@ import { makeTable } from "../../widgets/table.mjs";
 /** @typedef {[layer: number, head: number]} Place */
 
 const CLEAR_RISE = 0.1; // nats per token
+const CLEAR_LEAP = 0.1; // of a mean weight between two steps of training
 const CLEAR_ROLE = 0.3; // mean weight, after the last step
 
 /** @type {Rung<"induction">} */
@@ -88,7 +89,9 @@ class Induction extends Drawing {
       rowOf(this.scores, this.losses),
       paragraph("Training lowers the mean loss of many texts. On this one, weights and losses may also turn back."),
     );
-    this.watch = make("span", {}, " Then watch the head form with the slider.");
+    this.leap = paragraph();
+    /** The token of the phrase that is followed in the text and in both matrices, and of which text and model. */
+    this.example = { of: "", i: 0 };
     this.made = "";
     this.formula = formula(
       ["…", "A", "B", "…", "A", "→", "B"],
@@ -160,7 +163,8 @@ class Induction extends Drawing {
     const weights = { [`${head}, to what followed last time`]: line("induction") };
     if (fedBy) weights[`${fedBy}, to the token before`] = line("previous_token");
     const shared = { x, mark, below: 0, xName: "step of the training (not to scale)" };
-    this.formation.hidden = this.watch.hidden = !x.length;
+    this.formation.hidden = !x.length;
+    this.leap.textContent = leapOf(data, this.#theHead(data.head));
     if (!x.length) return;
     this.scores.replaceChildren(
       chart({ ...shared, label: "The weights of both heads in training", lines: weights, yName: "Attention weight" }),
@@ -225,7 +229,7 @@ class Induction extends Drawing {
   #makeParts() {
     return {
       kiteAnswer: new StoryWithoutHeads(this.lesson.kept).element,
-      watch: this.watch,
+      leap: this.leap,
       said: this.said,
       step: this.step,
       phrase: this.phrase.element,
@@ -247,6 +251,13 @@ class Induction extends Drawing {
     Object.assign(this.lesson.options, { step: found.step });
     const { n, without, head, fed_by: fedBy, muted } = found;
     this.#makeControls();
+    const of = `${found.model} ${found.ids}`;
+    if (of !== this.example.of) this.example = { of, i: clearest(found) };
+    const { i: first } = this.example;
+    const followed = [
+      { query: n + first, key: first + 1 },
+      { query: first + 1, key: first },
+    ];
     const when = found.steps.length ? ` after step ${number(found.step)}` : "";
     const less = muted ? `, without ${this.#theHead(muted)}` : "";
     this.said.textContent =
@@ -264,7 +275,7 @@ class Induction extends Drawing {
         layer,
         head: h,
         weights: found.weights[i],
-        query: i || String(muted) === String(fedBy) ? undefined : n + 1, // without that head nothing is found there
+        ...followed[i],
       });
     });
     this.column.textContent =
@@ -280,7 +291,7 @@ class Induction extends Drawing {
   play() {
     const { n, tokens, head, fed_by: fedBy, muted, weights, without } = this.data;
     if (n < 3) return [];
-    const i = clearest(this.data);
+    const { i } = this.example;
     const [word, followed] = [tokens[i], tokens[i + 1]].map(visible);
     const isMuted = (/** @type {number[]} */ place) => `${muted}` === `${place}`;
     /** @param {number} which @param {number} query @param {number} key */
@@ -343,6 +354,18 @@ export function clearest({ n, weights: [weights], without: { losses } }) {
   });
   const found = places.filter(({ isFound, fall }) => isFound && fall > 0);
   return (found.length ? found : places).reduce((best, one) => (one.fall > best.fall ? one : best)).i;
+}
+
+/** Between which two steps the head formed, "" if it never did. @param {Data["induction"]} data @param {string} name */
+function leapOf({ curve, steps }, name) {
+  const rises = curve.slice(1).map(({ induction: after }, i) => after - curve[i].induction);
+  const at = rises.indexOf(Math.max(...rises));
+  if (!(rises[at] > CLEAR_LEAP)) return "";
+  const [from, to] = [curve[at], curve[at + 1]].map((point) => fixed(point.induction, 2));
+  return (
+    `Between steps ${number(steps[at])} and ${number(steps[at + 1])}, the weight of ${name} on what followed last ` +
+    `time rises from ${from} to ${to}.`
+  );
 }
 
 /** The mean weight of the induction head on the first token within the phrase. @param {Data["induction"]} data */
