@@ -45,7 +45,7 @@ def test_an_answer_moves_nothing_when_it_arrives(browser: Profiles, story: Serve
     """
     page = opened(browser, story, width, 844 if width == 390 else 800)
     before = page.evaluate(PARTS)
-    for subject, question in (("the text", "Which heads matter?"), ("head 7·6", "What is it for?")):
+    for subject, question in (("the text", "Which heads does it need?"), ("head 7·6", "What is it for?")):
         line(page).get_by_role("radio", name=subject, exact=True).click()
         two_frames(page)  # what the visitor changed is drawn
         page.evaluate(COUNT_SHIFTS)
@@ -88,14 +88,14 @@ def test_the_line_collides_with_nothing(browser: Profiles, story: Server, width:
 def test_three_questions_suit_what_is_selected(browser: Profiles, story: Server) -> None:
     page = opened(browser, story)
     offered = line(page).locator(".hs-offered")
-    expect(offered).to_have_text(["Why kite?", "What did each layer expect?", "The arithmetic"])
+    expect(offered).to_have_text(["Why kite?", "What did each layer expect?", "Show me the arithmetic"])
     page.locator("[data-head='0,4']").click()
     expect(line(page).locator("[aria-checked=true]")).to_have_text("head 0·4")
     expect(offered.first).to_have_text("What is it for?")
     page.locator("[data-i='10'] .hs-letters").click()
     expect(offered.first).to_have_text(re.compile(r"^Why (?!kite).+\?$"))
     line(page).get_by_role("radio", name="the text", exact=True).click()
-    expect(offered.first).to_have_text("Which heads matter?")
+    expect(offered.first).to_have_text("Which heads does it need?")
 
 
 def test_a_typed_word_finds_a_question_and_escape_returns_the_focus(browser: Profiles, story: Server) -> None:
@@ -109,7 +109,7 @@ def test_a_typed_word_finds_a_question_and_escape_returns_the_focus(browser: Pro
     field.fill("layer pred")
     expect(listed).to_have_count(1)
     field.press("Enter")
-    title = answer_of(page).get_by_role("heading", name="What would each layer have predicted?")
+    title = answer_of(page).get_by_role("heading", name="What did each layer expect?")
     expect(title).to_be_focused()
     expect(title).to_be_in_viewport()
     page.keyboard.press("Escape")

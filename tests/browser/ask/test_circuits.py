@@ -125,7 +125,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
 
 
 def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:
-    panel = ask(written, "Which heads feed this one")
+    panel = ask(written, "Which heads feed this head")
     written.locator(".hs-grid button[aria-label^='0·1']").click()
     expect(panel.get_by_text("Heads of layer 0 read only the embeddings")).to_be_visible()
     written.locator(".hs-grid button[aria-label^='2·3']").click()

@@ -68,7 +68,7 @@ def test_groups_rotation_and_composition_of_a_llama(page: Any, families: Server)
     expect(panel.get_by_role("heading", name="RMSNorm of query and key")).to_have_count(0)
     expect(panel.get_by_text("There the final norm and the", exact=False)).to_be_visible()
     panel.get_by_role("button", name="All questions").click()
-    panel.get_by_role("button", name=re.compile("Which heads feed this one")).click()
+    panel.get_by_role("button", name=re.compile("Which heads feed this head")).click()
     loaded = families.served.models["llama"]
     expect_scores(panel, loaded, 0)
     field = panel.get_by_label("positions after its key")
@@ -102,7 +102,7 @@ def test_qwen_3_is_normalised_and_has_no_composition(page: Any) -> None:
     for name in ("RMSNorm of query and key", "Rotation by position"):
         expect(panel.get_by_role("heading", name=name)).to_be_visible()
     panel.get_by_role("button", name="All questions").click()
-    panel.get_by_role("button", name=re.compile("Which heads feed this one")).click()
+    panel.get_by_role("button", name=re.compile("Which heads feed this head")).click()
     expect(panel.get_by_text("This model normalises each query and key", exact=False)).to_be_visible()
     expect(panel.get_by_role("button", name="Try again")).to_be_hidden()
     expect(panel.get_by_label("positions after its key")).to_be_hidden()

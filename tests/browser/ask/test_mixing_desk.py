@@ -20,7 +20,7 @@ def desk(page: Any) -> Any:
     expect(page.get_by_text(f"{LENGTH} tokens written")).to_be_visible()
     page.get_by_role("region", name=re.compile("^Attention weights")).get_by_role("button", name="Ask").click()
     panel = page.get_by_role("region", name="Ask", exact=True)
-    panel.get_by_role("button", name=re.compile("What if heads were switched off?")).click()
+    panel.get_by_role("button", name=re.compile("What if heads are off?")).click()
     return panel
 
 

@@ -125,7 +125,7 @@ def test_tokens_that_a_head_uses_are_measured_and_open_their_arithmetic(written:
 
 
 def test_what_each_layer_thought(written: Any, passed: TextPass, server: Server) -> None:
-    box = ask(written, "What would each layer have predicted?")
+    box = ask(written, "What did each layer expect?")
     expected = logit_lens(passed, top=8)
     tokenizer = server.served.models["tiny"].tokenizer
     expect(box.locator("thead [data-position]")).to_have_count(len(passed.ids))

@@ -153,7 +153,7 @@ def test_pressed_buttons_can_be_read(browser: Any, server: Server, scheme: str) 
     page.goto(f"{server.url}/?__theme={scheme}")
     expect_drawn(page)
     page.get_by_role("region", name=re.compile("^Attention weights")).get_by_role("button", name="Ask").click()
-    page.get_by_role("button", name=re.compile("What if heads were switched off?")).click()
+    page.get_by_role("button", name=re.compile("What if heads are off?")).click()
     page.locator(".hs-head-scale").get_by_role("button", name="Mute", exact=True).click()
     expect(page.locator(".hs-head-scale [aria-pressed='true']")).to_be_visible()
     assert min(page.evaluate(CONTRAST, ".hs-head-scale [aria-pressed='true']")) >= 4.5

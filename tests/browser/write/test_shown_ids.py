@@ -55,7 +55,7 @@ def test_ids_and_prompts_are_sent_as_they_are(browser: Profiles, launch: Callabl
     assert form.get_by_label("Text to compare with").input_value().startswith(PROMPT)
     form.get_by_role("button", name="Cancel").click()
     questions.click()
-    panel.get_by_role("button", name=re.compile("What if heads were switched off")).click()
+    panel.get_by_role("button", name=re.compile("What if heads are off")).click()
     page.locator(".hs-grid button[data-picture='1,1']").click()
     asked = posted(page, "/look/write", panel.get_by_role("button", name="Write both").click)
     assert asked["prompt"] == ids

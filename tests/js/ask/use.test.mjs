@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { shortTitle, titleOfRoute, TITLES } from "../../../web/js/calls/question_titles.mjs";
 
 Object.assign(globalThis, { document: { baseURI: "http://h/it's/" } });
 const { curl, javascript, openai } = await import("../../../web/js/calls/call.mjs");
@@ -54,4 +55,12 @@ test("a key is taken from the environment, a trained model’s token too", () =>
     assert.match(keyed[id].curl ?? keyed[id].code, /\$HEADSCOPE_API_KEY/);
   }
   assert.ok(!("trained" in named({})));
+});
+
+test("a question has one title, and routes name the question that they answer", () => {
+  const titles = Object.values(TITLES);
+  assert.equal(new Set(titles.map(shortTitle)).size, titles.length);
+  assert.equal(shortTitle("Where does this head fire?"), "Where does it fire?");
+  assert.equal(titleOfRoute("paths"), TITLES.feeding);
+  assert.equal(titleOfRoute("knockout/prompts"), TITLES.many);
 });

@@ -3,6 +3,7 @@
 import { percent, signed } from "../lib/numbers.mjs";
 import { curl, javascript, openai, openaiClient, addressOf } from "../calls/call.mjs";
 import { argumentsOf, lensCall, python, withModel } from "../calls/python.mjs";
+import { titleOfRoute } from "../calls/question_titles.mjs";
 import { plainly } from "../lib/words.mjs";
 import { bars, continued, files } from "./answers.mjs";
 
@@ -156,8 +157,8 @@ function question(shown) {
   const isAttribution = route === "attribution";
   return {
     id: "ask",
-    name: asked ? "The question in view" : "Why this word?",
-    title: asked ? `Ask: ${route.replaceAll("-", " ").replace("/", " over ")}` : "Ask: why this word?",
+    name: asked ? "The question in view" : titleOfRoute(route),
+    title: titleOfRoute(route),
     about: isAttribution
       ? "What each head, each MLP and the constant parts add to a word’s logit. Each question of Ask has such a route."
       : "The question that is open in Look. Each question of Ask is a route like this one.",

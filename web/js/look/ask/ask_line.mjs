@@ -1,5 +1,6 @@
 // The line under the sentence: what is selected, three questions about it, and the way to all others.
 
+import { shortTitle } from "../../calls/question_titles.mjs";
 import { hasModifier, make, setChildren, setFlag } from "../../lib/dom.mjs";
 import { headName } from "../../lib/heads.mjs";
 import { onChange, whenever } from "../../lib/reactive.mjs";
@@ -29,9 +30,8 @@ export class AskLine {
     this.step = step;
     this.compare = {
       key: "",
-      short: "Compare texts",
-      title: "Read a second text beside this one.",
-      hook: "",
+      title: "Compare texts",
+      hook: "Read a second text beside this one.",
       ask: compare,
     };
     const button = (/** @type {string} */ kind, /** @type {() => void} */ act) =>
@@ -100,7 +100,7 @@ export class AskLine {
     this.#questions.forEach((question, at) => {
       const button = this.offered[at];
       const isWhy = question.key === "attribution";
-      setChildren(button, ...(isWhy ? ["Why ", shownNextWord(store, this.step), "?"] : [question.short]));
+      setChildren(button, ...(isWhy ? ["Why ", shownNextWord(store, this.step), "?"] : [shortTitle(question.title)]));
       if (isWhy) button.setAttribute("aria-label", `Why ${nextWord(store, this.step)}?`);
       else button.removeAttribute("aria-label");
       button.title = `${question.title} ${question.hook}`;

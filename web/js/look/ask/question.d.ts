@@ -44,8 +44,6 @@ export interface Question {
   /** Its name in links: that of its route, where it has one. */
   key: string;
   title: string;
-  /** The same in the line under the sentence, which says what it is about. */
-  short: string;
   /** What the visitor learns, in plain words; shown in the list of questions. */
   hook: string;
   /** What is computed, briefly. */

@@ -1,5 +1,6 @@
 // "Why this token?": what every part of the model adds to the logit of the next token.
 
+import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, spokenHead } from "../../../lib/heads.mjs";
 import { exact, fixed, share, signed, withoutZero } from "../../../lib/numbers.mjs";
@@ -22,8 +23,7 @@ const DEFAULTS = { token: "written", against: LIKELIEST };
 /** @type {Question} */
 export const attribution = {
   key: "attribution",
-  title: "Why this token?",
-  short: "Why?",
+  title: TITLES.attribution,
   hook: "Which parts of the model favour it, and which work against it.",
   explanation:
     "A token’s score, its logit, is a sum; the higher it is, the more probable the token. One part comes from each " +

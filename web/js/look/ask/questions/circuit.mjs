@@ -1,5 +1,6 @@
 // Find the circuit: the heads and edges that carry the difference between pairs of prompts, and how faithful they are.
 
+import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { nodeName, spokenHead } from "../../../lib/heads.mjs";
 import { counted, fixed, percent } from "../../../lib/numbers.mjs";
@@ -42,8 +43,7 @@ const MAX_EXACT_HEADS = 64; // in a model with more, attribution patching choose
 /** @type {Question} */
 export const circuit = {
   key: "circuit",
-  title: "Find the circuit",
-  short: "Find the circuit",
+  title: TITLES.circuit,
   hook: "The few heads, and the edges between them, that are enough for the answer.",
   explanation:
     "Heads or MLPs are ablated, and then edges between them cut, as long as at most a tenth of the effect is lost: " +

@@ -1,5 +1,6 @@
-// Which heads feed this one? Judged by the weights, by cutting paths in this text, and by the effect on its role.
+// Which heads feed this head? Judged by the weights, by cutting paths in this text, and by the effect on its role.
 
+import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, headName, isSamePicture, spokenHead } from "../../../lib/heads.mjs";
 import { isClearRole } from "../../../lib/metrics.mjs";
@@ -52,8 +53,7 @@ const NO_PRODUCT =
 /** @type {Question} */
 export const feeding = {
   key: "feeding",
-  title: "Which heads feed this one?",
-  short: "What feeds it?",
+  title: TITLES.feeding,
   hook: "Which earlier heads it builds on.",
   explanation: "A head reads what earlier heads wrote into the residual stream. Which heads, and does it matter?",
   caution:

@@ -1,5 +1,6 @@
 // Which heads does this text need? The loss with each head removed.
 
+import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, spokenHead } from "../../../lib/heads.mjs";
 import { fixed, percent, probabilityChange, signed, withoutZero } from "../../../lib/numbers.mjs";
@@ -59,8 +60,7 @@ const short = (value) => withoutZero(fixed(value, Math.abs(value) < 10 ? 2 : 0))
 /** @type {Question} */
 export const knockout = {
   key: "knockout",
-  title: "Which heads does this text need?",
-  short: "Which heads matter?",
+  title: TITLES.knockout,
   hook: "Each head is removed in turn: how much worse are the predictions?",
   explanation:
     "Each head is removed in turn, and the change of the loss is measured: above 0, the text got harder to predict. " +

@@ -1,5 +1,6 @@
-// "Show me the arithmetic": every number from one query and key to the logit of the next token.
+// Show me the arithmetic: every number from one query and key to the logit of the next token.
 
+import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { headName, spokenHead } from "../../../lib/heads.mjs";
 import { exact, fixed, number, share, signed } from "../../../lib/numbers.mjs";
@@ -19,8 +20,7 @@ const TOLERANCE = 1e-3; // of the logit, which is the largest of the numbers
 /** @type {Question} */
 export const ledger = {
   key: "ledger",
-  title: "Show me the arithmetic",
-  short: "The arithmetic",
+  title: TITLES.ledger,
   hook: "Every number from one cell to the next token’s probability.",
   explanation:
     "One cell of the open head, step by step: from query and key to the attention weight, and on to the logit " +

@@ -1,5 +1,6 @@
-// "What would each layer have predicted?": the logit lens.
+// What did each layer expect? The logit lens.
 
+import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { MAX_RAMP_SHADE, palette } from "../../../lib/drawing/palette.mjs";
 import { exact, fixed, share } from "../../../lib/numbers.mjs";
@@ -17,8 +18,7 @@ import { fillTable, makeCell, makeRow, makeTable } from "../../../widgets/table.
 /** @type {Question} */
 export const logitLens = {
   key: "logit-lens",
-  title: "What would each layer have predicted?",
-  short: "What did each layer expect?",
+  title: TITLES["logit-lens"],
   hook: "What the model would predict if it stopped after each layer.",
   explanation:
     "The logit lens: after each layer, the residual stream is read out as if that layer were the last " +

@@ -1,5 +1,6 @@
 // What holds over many prompts? One question asked of each: the mean over them, its standard error, and every row.
 
+import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, spokenHead } from "../../../lib/heads.mjs";
 import { request as post } from "../../../lib/http.mjs";
@@ -111,8 +112,7 @@ const DEFAULTS = { measure: "patch", positions: "all", at: "largest", set: FIRST
 /** @type {Question} */
 export const many = {
   key: "many",
-  title: "What holds over many prompts?",
-  short: "What holds over many prompts?",
+  title: TITLES.many,
   hook: "One question asked of a whole set: the mean, its error, and every row.",
   explanation:
     "The question is asked of every prompt in a set. The map and the list show the mean over the set; ± is its " +

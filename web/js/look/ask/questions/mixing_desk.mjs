@@ -1,6 +1,7 @@
-// What if heads were switched off? Mute, solo or scale them: the predicted next token changes at once, and both texts
+// What if heads are off? Mute, solo or scale them: the predicted next token changes at once, and both texts
 // can be written side by side.
 
+import { TITLES } from "../../../calls/question_titles.mjs";
 import { make, setFlag } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { exact, share, signed } from "../../../lib/numbers.mjs";
@@ -29,12 +30,11 @@ const MAX_LISTED_TOKENS = 12; // tokens in the table
 /** @type {Question} */
 export const mixingDesk = {
   key: DESK,
-  title: "What if heads were switched off?",
-  short: "What if some are off?",
+  title: TITLES[DESK],
   hook: "Switch heads off with a click, and see at once what would come next.",
   explanation:
     "Mute, solo or scale heads: the next-token bars show at once what the model would predict. A muted head adds " +
-    "nothing, not even its average output (for that, see “Which heads does this text need?”).",
+    `nothing, not even its average output (for that, see “${TITLES.knockout}”).`,
   caution:
     "Removing a head also removes what later heads read from it, and the model was not trained to work without it. " +
     "The change is the effect of the removal, not the head’s own share of the prediction.",

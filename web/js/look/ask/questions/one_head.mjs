@@ -1,5 +1,6 @@
 // "Which tokens does this head use?": four measures of one head, how well they agree, and the head as a whole.
 
+import { TITLES } from "../../../calls/question_titles.mjs";
 import { make, setFlag } from "../../../lib/dom.mjs";
 import { spokenHead } from "../../../lib/heads.mjs";
 import { exact, fixed, probabilityChange, signed } from "../../../lib/numbers.mjs";
@@ -17,8 +18,7 @@ import { fillTable, makeCell, makeRow, makeTable, makeTitle } from "../../../wid
 /** @type {Question} */
 export const oneHead = {
   key: "head",
-  title: "Which tokens does this head use?",
-  short: "What does it use?",
+  title: TITLES.head,
   hook: "Where it looks, and whether that makes a difference.",
   explanation:
     "Four measures of what the open head takes from each token: where it looks, how much it moves, what that adds to " +

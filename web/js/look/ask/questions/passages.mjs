@@ -1,5 +1,6 @@
 // Where does this head fire? Its strongest passages in a long text, what they share, and a map of all heads.
 
+import { TITLES } from "../../../calls/question_titles.mjs";
 import { spokenHead } from "../../../lib/heads.mjs";
 import { make, svg } from "../../../lib/dom.mjs";
 import { counted, exact, fixed, percent, share, thousands, withoutZero } from "../../../lib/numbers.mjs";
@@ -21,8 +22,7 @@ const WHAT = { weight: "largest attention weight on any token but the first", no
 /** @type {Question} */
 export const passages = {
   key: "passages",
-  title: "Where does this head fire?",
-  short: "Where does it fire?",
+  title: TITLES.passages,
   hook: "The places in a long text where it is strongest, and what they share.",
   explanation:
     "Finds the passages of a text of up to 1 MB on which each head acts most strongly: by its largest attention " +

@@ -1,5 +1,6 @@
 // What carries the answer? Activations of this text are put into a run of a text that leads to another answer.
 
+import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, spokenHead } from "../../../lib/heads.mjs";
 import { fixed, percent } from "../../../lib/numbers.mjs";
@@ -46,8 +47,7 @@ const WAY_WORDS = {
 /** @type {Question} */
 export const patching = {
   key: "patch",
-  title: "What carries the answer?",
-  short: "What carries it?",
+  title: TITLES.patch,
   hook: "Change a word, and find the head that carries it to the answer.",
   explanation:
     "Take this text up to the selected token, the answer, and change a word, so that another answer becomes likely. " +
@@ -224,15 +224,17 @@ class Patching {
       `${lead(answer.corrupted)}. ${carrier} alone ${words.does} ${percent(first.value)} of the difference ${at}.`;
     this.sentence.textContent += ` ${differenceWords(answer.tokens, answer.corrupted_tokens)}`;
     const residuals = answer.residual.map((row) => row.map((place) => this.effect(place)));
-    this.conclusion =
-      nothingToCarry(answer, right, other) ||
-      verdict(favoured(answer, right, other), { name: spokenHead(first.picture), value: first.value }, words.does);
     const pull =
-      answer.clean < answer.corrupted ? `Compared with the changed text, this one favours ${other} over ${right}.` : "";
+      answer.clean < answer.corrupted
+        ? ` Compared with the changed text, this one favours ${other} over ${right}.`
+        : "";
+    const best = { name: spokenHead(first.picture), value: first.value };
+    this.conclusion =
+      nothingToCarry(answer, right, other) || verdict(favoured(answer, right, other), best, words.does) + pull;
     const last = residuals[0][answer.tokens.length - 1];
     const warning = lastTokenWarning(answer.tokens, answer.corrupted_tokens, last, words.does);
-    if (warning) this.conclude(warning, [this.conclusion, pull].join(" ").trim());
-    else this.conclude(this.conclusion, pull);
+    if (warning) this.conclude(warning, this.conclusion);
+    else this.conclude(this.conclusion);
     this.changedIds = answer.corrupted_tokens.map(({ id }) => id);
     const asExample = this.known.find(({ model, prompt, corrupted, wrong }) => {
       const texts = [answer.tokens, answer.corrupted_tokens];

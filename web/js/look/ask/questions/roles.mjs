@@ -1,5 +1,6 @@
 // What is this head for? Its scores for well-known roles, next to those of uniform attention.
 
+import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { capitalised } from "../../../lib/words.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
@@ -30,8 +31,7 @@ const short = (value) => withoutZero(fixed(value, 2));
 /** @type {Question} */
 export const roles = {
   key: "roles",
-  title: "What is this head for?",
-  short: "What is it for?",
+  title: TITLES.roles,
   hook: "Does it look at the token before, or at the same token earlier? Does it copy what it finds?",
   explanation:
     "Shows how much attention each head pays to the token that a known role would look at, on random tokens that " +
