@@ -221,6 +221,12 @@ def check_number(page: Any, loaded: LoadedModel) -> tuple[int, int]:
 # Two texts side by side.
 
 
+def keep(page: Any, letter: str) -> None:
+    """Show one of two compared texts alone."""
+    page.locator(".hs-compare-more").get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("button", name=f"Keep {letter}").click()
+
+
 def compare(page: Any, entry: str, opens: bool = True) -> None:
     page.get_by_role("button", name="Compare this text").click()
     page.get_by_role("menuitem", name=entry).click()
@@ -246,7 +252,8 @@ def ranking(page: Any) -> dict[str, float]:
     """The text of each chip: the heads that differ most."""
     chips = page.get_by_role("group", name="Largest difference first").get_by_role("button")
     expect(chips.first).to_be_visible()
-    return {text.rpartition(" ")[0]: float(text.rpartition(" ")[2]) for text in chips.all_text_contents()}
+    shown = chips.evaluate_all("(all) => all.map((chip) => [chip.textContent, chip.dataset.difference])")
+    return {text.rpartition(" ")[0]: float(difference) for text, difference in shown}
 
 
 def point(panel: Any, query: int, key: int) -> None:

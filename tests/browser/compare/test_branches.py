@@ -13,6 +13,7 @@ from helpers.page import (
     choose_model,
     expect_drawn,
     is_shown_as,
+    keep,
     readout,
     stop_button,
     write,
@@ -83,7 +84,8 @@ def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
     # The branch knows the probabilities of the shared tokens.
     logprob = TextPass(loaded.gpt, loaded.parse_prompt(first[:30])).logprobs()[19]
     page.get_by_label("Step", exact=True).fill("20")
-    probability = f"{math.exp(logprob):.4f}" if logprob > math.log(0.001) else f"{math.exp(logprob):.2e}"
+    percent = 100 * math.exp(logprob)
+    probability = "under 0.1%" if percent < 0.095 else f"{percent:.{1 if percent < 9.95 else 0}f}%"
     expect(page.locator(".hs-pair-step")).to_have_text(re.compile(f"A.*probability {probability}.*B.*{probability}"))
 
 
@@ -100,7 +102,7 @@ def test_a_branch_of_a_kept_text(page: Any, server: Server) -> None:
     second = expected_text(loaded, first[:30] + token)
     expect(text(page, "B")).to_have_text(second)
     expect(write_button(page)).to_be_visible()
-    page.get_by_role("button", name="Keep B").click()
+    keep(page, "B")
     expect(text(page)).to_have_text(second)
     expect_drawn(page)
     other = branch_at(page, page, 40, row=1)
@@ -205,5 +207,5 @@ def test_another_text_next_to_the_first(page: Any, server: Server) -> None:
     expect(difference.locator(".hs-board")).to_be_hidden()
     for letter in "AB":
         expect(page.get_by_role("region", name=re.compile(f"^Attention weights {letter},"))).to_be_visible()
-    page.get_by_role("button", name="Keep B").click()
+    keep(page, "B")
     expect(text(page)).to_have_text(second)

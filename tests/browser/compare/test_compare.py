@@ -16,6 +16,7 @@ from helpers.page import (
     expect_drawn,
     head_panel,
     is_shown_as,
+    keep,
     point,
     ranking,
     readout,
@@ -64,7 +65,7 @@ def test_a_muted_head(page: Any, server: Server) -> None:
     # A text shown alone says, too, that a head is removed.
     tiles.get_by_role("button", name=re.compile("^Mute 1·3,")).click()
     expect(page.get_by_role("region", name="Without head 3 of layer 1", exact=True)).to_be_visible()
-    page.get_by_role("button", name="Keep B").click()
+    keep(page, "B")
     tile = page.locator(".hs-grid").get_by_role("button", name="1·3,")
     expect(tile).to_have_class(re.compile("hs-muted"))
     tile.click()
@@ -120,8 +121,10 @@ def test_both_sides_move_as_one(page: Any, server: Server) -> None:
     gaps = [boxes[i + 1]["x"] - boxes[i]["x"] for i in range(2)]
     assert abs(gaps[0] - gaps[1]) < 1
     # One set of controls serves both sides.
+    page.locator(".hs-compare-more").get_by_role("button", name="More", exact=True).click()
     for label in ("Step", "Colour scale", "hide the first token", "Smallest weight drawn"):
         expect(page.get_by_label(label, exact=True).locator("visible=true")).to_have_count(1)
+    page.keyboard.press("Escape")
     page.get_by_role("group", name="Text B").locator(".hs-token").nth(len(TEXT)).click()
     for letter in "AB":
         chosen = page.get_by_role("group", name=f"Text {letter}").locator(".hs-chosen")
@@ -134,8 +137,10 @@ def test_both_sides_move_as_one(page: Any, server: Server) -> None:
     page.keyboard.press("Enter")
     page.mouse.move(5, 5)
     assert [readout(head_panel(page, letter))[:2] for letter in "AB"] == [(9, 3), (9, 3)]
+    page.locator(".hs-compare-more").get_by_role("button", name="More", exact=True).click()
     page.get_by_label("Colour scale").locator("visible=true").select_option("linear")
     # The next token of both, with the difference of the log-probabilities.
+    page.get_by_role("region", name="Next token of both").get_by_text("Numbers").click()
     cells = page.get_by_role("region", name="Next token of both").get_by_role("row").nth(1).locator("td")
     expect(cells).to_have_count(3)
 
@@ -164,7 +169,7 @@ def test_another_model_with_other_heads(page: Any, server: Server) -> None:
         assert (query, key) == (7, 2) and is_shown_as(float(attention[(*place, 7, 2)]), number)
     address = page.url
     assert parse_qs(urlsplit(address).query)["b_model"] == ["other"]
-    page.get_by_role("button", name="Keep B").click()
+    keep(page, "B")
     expect(page.get_by_role("region", name="Attention weights, head 1 of layer 0")).to_be_visible()
     # The link restores both texts, and the head that each has open.
     page.goto(f"{server.url}/?{urlsplit(address).query}")

@@ -1,10 +1,12 @@
-// What is said of two texts that are compared: whether chance has a part in it, by the same rule on both sides.
+// What is said of two texts that are compared: what was found, and whether chance has a part in it, by the same rule on
+// both sides.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openWindow } from "../widgets/small_dom.mjs";
 
 openWindow("");
+const { findingWords, likeliestOf } = await import("../../../web/js/look/compare/finding.mjs");
 const { chanceWords } = await import("../../../web/js/look/compare/fork.mjs");
 
 const text = (settings, state = "done", more = {}) => ({ state, settings, branch: null, ...more });
@@ -38,4 +40,41 @@ test("where no word was drawn, chance has no part", () => {
 test("a word that was chosen is not said to be drawn", () => {
   const branch = text({ temperature: 0.8, seed: 5 }, "done", { branch: { at: 3, token: " cat", instead: "" } });
   assert.match(chanceWords(drawn, branch)[1], /B begins with a word that you chose: “cat”\. /);
+});
+
+const row = (text, ids, a, b) => ({ text, ids, a, b, difference: null });
+const KITE = row(" kite", [7, 7], 0.943, 0.349);
+const NEW = row(" new", [8, 8], 0.048, 0.6235);
+const MY = ["“my”", "“my”"];
+const say = (likeliest, before = MY) => findingWords(likeliest, before).join("");
+
+test("two texts that expect different words say what became of the word of A", () => {
+  const found = likeliestOf([NEW, KITE], 7, 8);
+  assert.equal(say(found), "After “my”, A expects “kite” (94%), B “new” (62%). “kite” falls from 94% to 35%.");
+  assert.deepEqual(
+    findingWords(found, MY).filter((_, at) => at % 2),
+    ["“kite”", "“new”"],
+  );
+  const risen = { a: row(" kite", [7, 7], 0.2, 0.3), b: NEW };
+  assert.match(say(risen), /“kite” rises from 20% to 30%\.$/);
+  assert.match(say({ a: row(" kite", [7, 7], 0.2, 0.2001), b: NEW }), /“kite” has 20% in both\.$/);
+});
+
+test("two texts may expect the same word", () => {
+  const found = likeliestOf([KITE], 7, 7);
+  assert.equal(say(found), "After “my”, both expect “kite”: A with 94%, B with 35%.");
+  assert.equal(say(found, ["“my”", "“a”"]), "Both expect “kite”, A after “my”, B after “a”: A with 94%, B with 35%.");
+});
+
+test("texts that have read different words last name both", () => {
+  const words = say({ a: KITE, b: NEW }, ["“my”", "“a”"]);
+  assert.equal(words, "A after “my” expects “kite” (94%), B after “a” “new” (62%). “kite” falls from 94% to 35%.");
+});
+
+test("a word may be missing in the vocabulary of B, and a row in what is known", () => {
+  const alone = row(" kite", [7, null], 0.9, null);
+  const other = row(" k", [null, 3], null, 0.5);
+  assert.match(say(likeliestOf([alone, other], 7, 3)), /B “k” \(50%\)\. The vocabulary of B has no “kite”\.$/);
+  assert.equal(likeliestOf([KITE], 7, 8), null);
+  assert.match(say({ a: row("<|endoftext|>", [0, 0], 0.9, 0), b: NEW }), /The end of the text falls from 90% to 0%\.$/);
 });

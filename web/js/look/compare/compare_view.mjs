@@ -2,10 +2,12 @@
 
 import { make } from "../../lib/dom.mjs";
 import { onThemeChange } from "../../lib/drawing/palette.mjs";
-import { exact } from "../../lib/numbers.mjs";
+import { share } from "../../lib/numbers.mjs";
+import { icon } from "../../lib/icons.mjs";
 import { visible } from "../../lib/words.mjs";
 import { Scrubber } from "../panels/scrubber.mjs";
 import { colourControls } from "../panels/view_controls.mjs";
+import { isBusy } from "../state/pointer.mjs";
 import { Fork } from "./fork.mjs";
 import { badge, LETTERS, sideTitles } from "./names.mjs";
 import { differencePanel, sideHead } from "./open_heads.mjs";
@@ -15,7 +17,8 @@ import { PairText, SecondModel, textsTable } from "./pair_text.mjs";
 import { RankedHeads } from "./ranked_heads.mjs";
 import { Ranking } from "./ranking.mjs";
 import { wipe } from "./wipe.mjs";
-import { smallButton } from "../../widgets/controls.mjs";
+import { quietAction, smallButton } from "../../widgets/controls.mjs";
+import { Popover } from "../../widgets/popover.mjs";
 import { effect, onChange, whenever } from "../../lib/reactive.mjs";
 
 /** @import { SideName } from "./alignment.mjs" */
@@ -41,21 +44,19 @@ export class CompareView {
     const back = smallButton("Back to the answer", () => texts.close());
     this.why = make("p", { class: "hs-compare-why" }, this.finding, " ", back);
     this.why.hidden = true;
-    const heading = make("h2", {}, "Compare");
-    const settings = make("div", { class: "hs-controls" }, ...colourControls(pair.view));
     const keep = [smallButton("Keep A", () => texts.showAlone("a")), smallButton("Keep B", () => texts.showAlone("b"))];
-    const tools = make("div", { class: "hs-compare-tools" }, table.toggle, ...buttons, ...keep);
-    bar.append(close, heading, settings, tools);
+    keep.forEach((button, at) => (button.title = `Show text ${"AB"[at]} alone`));
+    bar.append(close, moreMenu([...keep, ...buttons, table.toggle, ...colourControls(pair.view)]));
     const next = new PairNext(pair);
     this.fork = new Fork(pair);
     const head = wipe(pair, sideHead(pair, "a"), differencePanel(pair), sideHead(pair, "b"));
     const both = [this.texts.a.element, this.texts.b.element];
-    this.grid = make("div", { class: "hs-compare-grid" }, this.fork.element, this.heads.element, head, clock);
-    this.grid.append(...both, next.element);
+    this.grid = make("div", { class: "hs-compare-grid" }, next.element, this.fork.element, this.heads.element);
+    this.grid.append(head, clock, ...both, this.fork.chance);
     this.element = make("div", { class: "hs-compare", role: "region", "aria-label": "Compare" }, bar);
     this.element.append(this.why, this.grid);
     whenever(
-      () => [...pair.progress, ...pair.heads.opened],
+      () => [...pair.progress, ...pair.heads.opened, pair.stores.b.problem],
       () => this.name(),
     );
     onChange(
@@ -66,6 +67,13 @@ export class CompareView {
       for (const store of Object.values(pair.stores)) store.redraw();
       this.heads.draw();
     });
+  }
+
+  /** Another comparison begins: it is seen once it is known how the texts align, so that nothing on it moves. */
+  begin() {
+    this.grid.classList.add("hs-unaligned");
+    this.ranking.begin();
+    this.name();
   }
 
   /** Show the answer of Ask that led to the comparison; "" for none. @param {string} finding */
@@ -91,8 +99,19 @@ export class CompareView {
     texts.b.name(b);
     this.fork.name("a", a);
     this.fork.name("b", b);
+    const isWritten = SIDES.some((side) => isBusy(pair.stores[side].pointer.state));
+    if (isWritten || (pair.isComplete && pair.isAligned && !pair.isGrowing)) this.grid.classList.remove("hs-unaligned");
     this.element.dataset.state = pair.isGrowing ? "writing" : "done";
   }
+}
+
+/** What is needed now and then. @param {HTMLElement[]} parts */
+function moreMenu(parts) {
+  const more = quietAction(icon("more"), null, { "aria-label": "More" });
+  const panel = make("div", { class: "hs-popover hs-stage-menu", hidden: true }, ...parts);
+  const element = make("div", { class: "hs-popover-anchor hs-compare-more" }, more, panel);
+  new Popover(element, more, (isOpen) => (panel.hidden = !isOpen));
+  return element;
 }
 
 /** @param {Pair} pair */
@@ -121,6 +140,6 @@ function describe(pair, side, step) {
   const at = pair.tokenAt(side, step);
   const token = pair.stores[side].tokens[at];
   if (!token) return "has ended";
-  const number = token.logprob == null ? "given" : `probability ${exact(Math.exp(token.logprob))}`;
+  const number = token.logprob == null ? "given" : `probability ${share(Math.exp(token.logprob))}`;
   return `“${visible(token.text)}” token ${at}, ${number}`;
 }

@@ -79,8 +79,8 @@ export class Fork {
     this.both = make("div", { class: "hs-fork-branches" }, ...sides);
     this.sentence = make("div", { class: "hs-fork-sentence" }, this.shared, this.lines, this.both);
     this.chance = make("p", { class: "hs-fork-chance" });
-    this.element = make("section", { class: "hs-panel hs-fork", "aria-label": "One sentence that forks" });
-    this.element.append(this.sentence, this.chance);
+    this.element = make("section", { class: "hs-fork", "aria-label": "One sentence that forks" });
+    this.element.append(this.sentence);
     for (const side of SIDES) {
       this.branches[side].addEventListener("click", ({ target }) => {
         const word = target instanceof Element ? target.closest("[data-at]") : null;

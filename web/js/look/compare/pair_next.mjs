@@ -1,14 +1,15 @@
 // What both models predict next at the step of the clock.
 
-import { make } from "../../lib/dom.mjs";
+import { make, setText } from "../../lib/dom.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
-import { exact, signed } from "../../lib/numbers.mjs";
+import { exact, share, signed } from "../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../lib/sampling.mjs";
-import { visible } from "../../lib/words.mjs";
+import { plainly, spokenInWord, visible } from "../../lib/words.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
 import { nextRows } from "./difference.mjs";
+import { findingWords, likeliestOf } from "./finding.mjs";
 import { SIDES } from "./pair.mjs";
-import { badge } from "./names.mjs";
+import { badge, LETTERS } from "./names.mjs";
 import { fillRows, makeCell, makeRow, makeTable, makeTitle } from "../../widgets/table.mjs";
 import { bar } from "../../widgets/controls.mjs";
 import { whenever } from "../../lib/reactive.mjs";
@@ -19,6 +20,7 @@ import { whenever } from "../../lib/reactive.mjs";
 /** @import { Pair } from "./pair.mjs" */
 
 const MAX_SHOWN_ROWS = 8;
+const BARS = 4; // of words; the numbers below them have more
 
 export class PairNext {
   /** @type {Record<SideName, (Prediction & { position: number }) | null>} */
@@ -34,13 +36,11 @@ export class PairNext {
     const token = makeTitle("token", { class: "hs-next-token" });
     const change = makeTitle("Δ nats", { title: "Log-probability in B minus that in A, in nats" });
     this.table = makeTable({ caption: this.caption, titles: [a, token, b, change] });
-    const top = make("div", { class: "hs-top" }, make("h2", {}, "Next token"));
-    this.element = make(
-      "section",
-      { class: "hs-panel hs-pair-next", "aria-label": "Next token of both" },
-      top,
-      this.table,
-    );
+    this.finding = make("p", { class: "hs-compare-finding", role: "status" });
+    this.bars = make("div", { class: "hs-pair-bars" });
+    const fold = make("details", {}, make("summary", {}, "Numbers"), this.table);
+    this.element = make("section", { class: "hs-pair-next", "aria-label": "Next token of both" });
+    this.element.append(this.finding, this.bars, fold);
     this.loaders = { a: this.loader("a"), b: this.loader("b") };
     whenever(
       () => [...pair.progress, ...pair.place],
@@ -104,7 +104,9 @@ export class PairNext {
   draw() {
     const { pair, step } = this;
     const { a, b } = this.#predictions;
-    this.element.hidden = pair.chosen === null || !(a && b);
+    const isKnown = pair.chosen !== null && a !== null && b !== null;
+    this.element.classList.toggle("hs-unknown-next", !isKnown);
+    if (!isKnown) setText(this.finding, this.#why());
     if (step === null || !a || !b) return; // wait for the other side's logits, so that both bars belong to one step
     const written = SIDES.map((side) => pair.stores[side].tokens[pair.tokenAt(side, step)]?.id ?? null);
     this.caption.textContent = `Token ${pair.tokenAt("a", step)}: the model’s own probabilities`;
@@ -113,6 +115,34 @@ export class PairNext {
       this.table,
       rows.map((row) => this.row(row, written)),
     );
+    this.bars.replaceChildren(...rows.slice(0, BARS).map(bars));
+    this.#say(rows, a, b);
+  }
+
+  /** Why nothing is known of the next word. */
+  #why() {
+    const { pair } = this;
+    if (pair.chosen === null || !pair.isAligned) return "";
+    const ended = SIDES.filter((side) => this.position(side) === null).map((side) => LETTERS[side]);
+    if (!ended.length) return ""; // not known yet
+    return `${ended.join(" and ")} cannot be asked for ${ended.length > 1 ? "their" : "its"} next word at this step.`;
+  }
+
+  /**
+   * @param {NextRow[]} rows
+   * @param {Prediction & { position: number }} a
+   * @param {Prediction & { position: number }} b
+   */
+  #say(rows, a, b) {
+    const { stores } = this.pair;
+    if (!stores.a.tokens[a.position] || !stores.b.tokens[b.position]) return; // another text has begun
+    const likeliest = likeliestOf(rows, a.most[0], b.most[0]);
+    const before = [a, b].map(({ position }, at) =>
+      spokenInWord(stores[SIDES[at]].tokens.slice(0, position + 1), position),
+    );
+    const words = likeliest ? findingWords(likeliest, [before[0], before[1]]) : [];
+    if (words.join("") === this.finding.textContent) return;
+    this.finding.replaceChildren(...words.map((word, at) => (at % 2 ? make("b", {}, word) : word)));
   }
 
   /** @param {NextRow} row @param {(number | null)[]} written ids */
@@ -130,6 +160,16 @@ export class PairNext {
     ];
     return makeRow(cells, { class: marks.length ? "hs-is-written" : null });
   }
+}
+
+/** The bars of a word: that of A above that of B. @param {NextRow} row */
+function bars({ text, a, b }) {
+  const sides = [a, b].map((probability, at) => {
+    const number = probability === null ? "no such token" : share(probability).replace("under ", "<");
+    const amount = make("i", {}, bar(probability ?? 0, `hs-amount hs-amount-${SIDES[at]}`));
+    return make("span", {}, badge(SIDES[at]), amount, make("span", {}, number));
+  });
+  return make("div", {}, make("b", {}, plainly(text)), ...sides);
 }
 
 /** @param {SideName} side @param {number | null} probability null for a token that this side lacks */

@@ -132,8 +132,8 @@ export class RankedHeads {
     const first = ranking.sorted.slice(0, FIRST_HEADS).filter(({ difference }) => difference >= MIN_DIFFERENCE);
     const buttons = first.map(({ picture, difference }) => {
       const choose = () => pair.heads.choose(picture);
-      const text = `${pictureName(picture, pointer)} ${difference.toFixed(3)}`;
-      const chip = chipButton(text, choose);
+      const chip = chipButton(`${pictureName(picture, pointer)} ${share(difference)}`, choose);
+      chip.dataset.difference = chip.title = fixed(difference);
       if (isSamePicture(picture, open)) chip.setAttribute("aria-current", "true");
       return chip;
     });

@@ -27,7 +27,6 @@ export class Texts {
   #compare = null;
   /** @type {{ run: string, address: string, selected: Selected } | null} see `leave` */
   #left = null;
-  #hadDetails = false; // before the comparison, which belongs to them
   #saved;
   /** @type {ModelInfo[]} those that are served */
   models = [];
@@ -118,9 +117,6 @@ export class Texts {
   compareWith(pointer, of) {
     const { a, b } = this.pair.stores;
     const { step, locked } = this.first.selection;
-    const { view } = this.pair;
-    if (!this.isComparing) this.#hadDetails = view.options.details;
-    view.set({ details: true });
     if (!this.isComparing) {
       a.adopt(this.workspace.store);
       this.workspace.store.begin();
@@ -136,7 +132,7 @@ export class Texts {
     this.pair.heads.link();
     if (pointer.state === "read") this.pair.restore(step, locked); // the selection in this text
     if (pointer.state !== "read") this.compare.heads.startMuting(false);
-    this.compare.ranking.begin();
+    this.compare.begin();
     if (this.compare.element.getBoundingClientRect().top < 0) this.compare.element.scrollIntoView();
     this.#changed();
   }
@@ -184,7 +180,7 @@ export class Texts {
     store.adopt(this.#saved);
     this.#saved.begin();
     this.pair.clear();
-    this.#showWorkspace();
+    this.element.replaceChildren(this.workspace.element);
     store.selection.restore(left.selected.locked, left.selected.step);
     this.#changed(left.address);
   }
@@ -204,15 +200,9 @@ export class Texts {
     const { store } = this.workspace;
     store.adopt(remaining);
     this.pair.clear();
-    this.#showWorkspace();
+    this.element.replaceChildren(this.workspace.element);
     store.selection.restore(locked, step === null || step >= store.length - 1 ? null : step);
     this.#changed();
-  }
-
-  /** The comparison has ended: show one text, with details or without them, as before. */
-  #showWorkspace() {
-    this.element.replaceChildren(this.workspace.element);
-    this.pair.view.set({ details: this.#hadDetails });
   }
 
   /** @param {ShownText} store @param {boolean} [isEither] whether the other side is closed too */

@@ -44,9 +44,22 @@ export function wipe(pair, a, difference, b) {
   const top = make("div", { class: "hs-top" }, title, choice.element);
   const element = make("section", { class: "hs-panel hs-wipe", "aria-label": "The open head of both texts" });
   element.append(top, words, slide, stack, hint);
+  let placed = ""; // the comparison in which the line has its place
   const move = () => element.style.setProperty("--wipe", String(Number(line.value) / 100));
   line.addEventListener("input", move);
   move();
+  const place = () => {
+    const board = a.querySelector(".hs-board");
+    const { run } = pair.stores.b.pointer;
+    const column = changedColumn(pair);
+    if (placed === run || column === null || !(board instanceof HTMLElement) || !board.clientWidth) return;
+    const [margin, count] = [Number(board.dataset.margin), Number(board.dataset.count)];
+    if (!count) return;
+    placed = run;
+    const cell = (board.clientWidth - margin) / count;
+    line.value = String(Math.round((100 * (margin + (column + MIDDLE / 100) * cell)) / board.clientWidth));
+    move();
+  };
   effect(() => {
     const { isApart, alignment, heads } = pair;
     const hasCells = !isApart && !heads.isStandIn && alignment.isTokenByToken;
@@ -60,7 +73,28 @@ export function wipe(pair, a, difference, b) {
       const { open, pointer } = pair.stores.a;
       setText(title, capitalised(spokenPicture(open, pointer)));
       setText(words, focusWords(pair));
+      requestAnimationFrame(() => requestAnimationFrame(place)); // once the matrix is drawn
     },
   );
   return element;
+}
+
+/**
+ * The column through which the line goes at first, so that what differs is seen on both of its sides: the first word
+ * that is another one, else the one with the largest difference; null while it is not known.
+ * @param {Pair} pair
+ */
+function changedColumn({ alignment: { divergence, pieces }, difference, isGrowing }) {
+  if (isGrowing || !difference.rows) return null;
+  if (divergence !== null && divergence < pieces.length) return divergence;
+  let largest = 0;
+  /** @type {number | null} */
+  let column = null;
+  for (let row = 0; row < difference.rows; row++) {
+    for (let key = 0; key <= row; key++) {
+      const size = Math.abs(difference.at(row, key).difference);
+      if (size > largest) [largest, column] = [size, key];
+    }
+  }
+  return column;
 }
