@@ -133,18 +133,21 @@ export class Birth {
 
   /** @param {number} turn @returns {Promise<Reading[]>} */
   async #read(turn) {
-    const { ids, pointer, tokens } = this.store;
-    const { query } = this.step;
-    const target = this.step.whole?.target ?? ids[query + 1];
-    this.#word = spoken(tokens[query + 1]?.text ?? this.step.texts[target] ?? "");
+    const { step } = this;
+    await until(() => turn !== this.#turn || (step.known.isCurrent && step.whole !== null)); // the next word is known
+    const { ids, pointer } = this.store;
+    const { query } = step;
+    const target = step.whole?.target ?? null;
+    if (turn !== this.#turn || target === null) return [];
+    this.#word = spoken(step.texts[target]);
     /** @type {Reading[]} */
     const readings = [];
-    for (const step of this.#steps) {
+    for (const at of this.#steps) {
       if (turn !== this.#turn) return [];
-      const read = await readAtStep(this.#base, step, { ids, n_prompt: pointer.n_prompt });
+      const read = await readAtStep(this.#base, at, { ids, n_prompt: pointer.n_prompt });
       const known = () => ({ sha256: read.sha256 ?? "", ids, n_prompt: pointer.n_prompt, head_mask: null });
       const logits = await new RunFetcher(read.run ?? "", known).logits(query);
-      readings.push({ step, pointer: read, probability: softmax(logits)[target] });
+      readings.push({ step: at, pointer: read, probability: softmax(logits)[target] });
     }
     return readings;
   }
