@@ -167,7 +167,7 @@ def test_each_part_follows_the_one_above_it(
         names += (".hs-all-heads", ".hs-card-matrix", ".hs-card-words", ".hs-ask-line")
         boxes = [page.locator(name).bounding_box() for name in names]
         say, actions, heading, kinds, words, field, matrix, card, questions = boxes
-        slider = 88 if query else 0
+        slider = 96 if query else 0
         assert actions["y"] == say["y"] + said + 16 and actions["height"] == 48
         assert questions["y"] == actions["y"] + 48 + above and questions["x"] + questions["width"] <= words["x"]
         assert heading["y"] == questions["y"] + own + slider + below

@@ -369,7 +369,7 @@ def test_a_file_keeps_what_the_heads_add(browser: Any, stories: Server, tmp_path
     page = opened(browser, stories)
     page.get_by_role("button", name="Why “kite”?").click()
     answer = page.get_by_role("region", name="Answer")
-    expect(answer.get_by_role("status")).to_contain_text("together 16.1")
+    expect(answer.get_by_role("status")).to_contain_text("its score of 16.1")
     page.get_by_role("button", name="More", exact=True).click()
     picture = ElementTree.parse(save(page, "Save the sentence", "SVG", tmp_path)).getroot()
     *sentence, following, claim = [text.text for text in picture.findall(".//{*}text")]
@@ -378,7 +378,7 @@ def test_a_file_keeps_what_the_heads_add(browser: Any, stories: Server, tmp_path
     page.goto(save(page, "Save the sentence", "HTML", tmp_path).as_uri())
     expect(said(page)).to_have_text(claim)
     expect(page.locator(".hs-card")).to_contain_text("adds +3.2 to the score of “kite”")
-    expect(answer.get_by_role("status")).to_contain_text("together 16.1")
+    expect(answer.get_by_role("status")).to_contain_text("its score of 16.1")
 
 
 @pytest.mark.slow
@@ -455,7 +455,8 @@ def test_the_opening_plays_once_and_any_key_ends_it(browser: Any, stories: Serve
     page.add_init_script('localStorage["headscope-details"] = ""')
     page.goto(stories.url, wait_until="commit")  # it may play before the last file has come
     expect(page.locator(".hs-waiting").first).to_be_attached()
-    for part in (".hs-verdict", ".hs-next-words", ".hs-card", ".hs-all-heads canvas"):  # not said beforehand
+    hidden = (".hs-stage-say", ".hs-next-words", ".hs-ask-line", ".hs-card", ".hs-all-heads canvas")
+    for part in hidden:  # not said beforehand
         expect(page.locator(part).first).to_have_css("opacity", "0")
     page.keyboard.press("Shift")
     expect(page.locator(".hs-verdict")).to_have_css("opacity", "1")

@@ -63,6 +63,10 @@ export class Birth {
     );
   }
 
+  get isPlaying() {
+    return this.#playing.value !== null;
+  }
+
   /** Whether there are steps to play. */
   get isThere() {
     return this.#readings.length > 1;
@@ -208,7 +212,7 @@ export class Birth {
   #draw() {
     this.element.hidden = !this.isThere;
     if (!this.isThere) return;
-    setText(this.button, this.#playing.value ? "Pause" : "Play");
+    setText(this.button, this.isPlaying ? "Pause" : "Play");
     const at = this.#at;
     const last = this.#readings.length - 1;
     const { step, probability } = this.#readings[at];

@@ -154,7 +154,10 @@ export class HeadCard {
     const word = spoken(step.texts[shown?.target ?? -1] ?? "");
     if (isCut) setChildren(this.adds, "switched off");
     else if (adds === undefined) setChildren(this.adds);
-    else setChildren(this.adds, "adds ", make("b", {}, signed(adds, 1)), ` to the score of ${word}`);
+    else {
+      const score = make("span", { class: "hs-off-phones" }, "the score of ");
+      setChildren(this.adds, "adds ", make("b", {}, signed(adds, 1)), " to ", score, word);
+    }
   }
 
   /**

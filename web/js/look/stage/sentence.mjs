@@ -315,9 +315,11 @@ export class Sentence {
    * @param {string} word empty for none
    * @param {boolean} [isAfterSpace]
    * @param {boolean} [isEnd] whether it is no word, but ends the text
+   * @param {number} [probability] its ink
    */
-  showNext(word, isAfterSpace = false, isEnd = false) {
+  showNext(word, isAfterSpace = false, isEnd = false, probability = 1) {
     const { next } = this;
+    next.style.setProperty("--likely", probability.toFixed(3));
     this.slot.classList.toggle("hs-after-space", isAfterSpace || isEnd);
     next.classList.toggle("hs-end-of-text", isEnd);
     if (next.dataset.word === word) return;

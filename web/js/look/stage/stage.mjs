@@ -109,7 +109,7 @@ export class Stage {
     this.sentence.threads.addEventListener("click", (event) => this.#openReached(event));
     stepKeys({ element: this.sentence.text, stepByKey: (event) => this.#stepByKey(event) });
     listen(window, "keydown", (event) => !hasModifier(event) && this.#hurry());
-    this.element.addEventListener("pointerdown", () => this.#hurry());
+    listen(window, "pointerdown", () => this.#hurry());
     onResize(() => store.isGrowing || this.draw(true), this.sentence.element);
     listen(document.fonts, "loadingdone", () => this.draw(true));
   }
@@ -138,6 +138,7 @@ export class Stage {
         store.selection.selected,
         this.step.known,
         this.opening.part,
+        this.birth.isPlaying,
         store.view.options.details,
       ],
       () => this.draw(),
@@ -201,7 +202,8 @@ export class Stage {
       this.#drawn = drawn;
     }
     this.#drawBoard(isEditing || isWriting);
-    this.verdict.draw(isWriting);
+    this.element.classList.toggle("hs-steps-play", this.birth.isPlaying);
+    this.verdict.draw(isWriting || this.birth.isPlaying);
     this.#drawWords();
     this.#openLeading();
     this.tiles.draw();
@@ -222,7 +224,7 @@ export class Stage {
     }
     const text = texts[next] ?? "";
     const word = plainly(readAfter(text, this.store.tokens.slice(0, query + 1)));
-    sentence.showNext(word, /^\s/.test(text), isEnd(text));
+    sentence.showNext(word, /^\s/.test(text), isEnd(text), (off ?? whole.probabilities)[next]);
     const ghosts = ghostsOf(whole.probabilities, off, texts, written);
     board.draw(ghosts, { isOff: off !== null, written, next, query });
   }

@@ -75,7 +75,7 @@ export class Verdict {
     this.element = make("div", { class: "hs-verdict" }, this.say, this.actions);
   }
 
-  /** @param {boolean} isBusy whether the text is being changed, or the opening writes itself */
+  /** @param {boolean} isBusy whether the text is being changed, or something plays */
   draw(isBusy) {
     this.#drawWords();
     this.say.classList.toggle("hs-long", this.say.textContent.length > LONG);
@@ -88,7 +88,7 @@ export class Verdict {
     this.off.hidden = write.hidden = compare.hidden = isGrowing;
     this.stop.hidden = !isGrowing;
     this.off.disabled = !n || isBusy;
-    this.write.disabled = this.back.disabled = isGrowing;
+    this.write.disabled = isGrowing;
     this.off.classList.toggle("hs-is-off", step.isOff);
     const how = step.isOff ? [offPhones("back "), "on"] : ["off"];
     if (n === 1) setChildren(this.off, "Turn it ", ...how);
@@ -96,7 +96,9 @@ export class Verdict {
     setChildren(this.next, "Next", offPhones(` ${unit}`));
     this.next.disabled = isBusy || isGrowing || step.query + 1 >= pointer.context_length;
     goOn.hidden = isGrowing || store.length >= pointer.context_length || pointer.chat !== null;
-    this.back.hidden = !canTakeBack();
+    const canGoBack = canTakeBack();
+    this.back.disabled = isGrowing || !canGoBack;
+    this.back.classList.toggle("hs-nothing-before", !canGoBack);
     replay.hidden = isGrowing || isStill();
   }
 
