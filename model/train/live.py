@@ -68,6 +68,7 @@ class LiveTrainer(Trainer):
         self.trained_seconds = 0.0
         self.lowest = math.inf  # of the losses during training
         self.kept = copy.deepcopy(self.averaged.state_dict())  # the weights with the lowest loss
+        self.before = (0.0, 0)  # the training loss and the steps between the last two measurements
         self.sentence = sentence_of(self.loaded.tokenizer.decode(self.data.validation[:1000].tolist()))
         self.sentence_ids = self.loaded.tokenizer.encode(self.sentence)[: min(MAX_SENTENCE, settings.context_length)]
         self.began = self.reported = self.clock()
@@ -126,10 +127,12 @@ class LiveTrainer(Trainer):
         return loss
 
     def mean_loss(self) -> float:
-        """The mean training loss since the last call."""
-        loss = self.progress["recent_loss"] / self.progress["recent_steps"]
+        """The mean training loss since the last call; if fewer steps were taken than before it, of those too."""
+        loss, steps = self.progress["recent_loss"], self.progress["recent_steps"]
+        earlier_loss, earlier_steps = self.before if steps < self.before[1] else (0.0, 0)  # few batches vary widely
+        self.before = loss, steps
         self.progress["recent_loss"], self.progress["recent_steps"] = 0.0, 0
-        return loss
+        return (loss + earlier_loss) / (steps + earlier_steps)
 
     @torch.no_grad()
     def watched_loss(self) -> float:

@@ -1,6 +1,7 @@
 """A lent model: its link opens writing and looking, and nothing else, until it is withdrawn or its hour ends."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -168,16 +169,25 @@ def test_a_loan_opens_no_other_model(quick: Server, pupil: Visitor, name: str) -
 
 def test_a_withdrawn_loan_opens_nothing(owner: Visitor, pupil: Visitor, loan: str, name: str) -> None:
     pointer = written(pupil, name)
-    assert owner.post("/train/lend").json() == {"loan": loan}  # lent twice, it has the same link
-    assert list(owner.events())[-1] == {"kind": "loan", "loan": loan}
+    lent = owner.post("/train/lend").json()
+    assert lent["loan"] == loan  # lent twice, it has the same link
+    assert list(owner.events())[-1] == {"kind": "loan", **lent}
     assert owner.post("/train/withdraw").status_code == 204
-    assert list(owner.events())[-1] == {"kind": "loan", "loan": ""}
+    assert list(owner.events())[-1] == {"kind": "loan", "loan": "", "until": 0}
     assert models(pupil) == ["tiny"] and models(owner) == ["tiny", name]
     assert pupil.get(f"/look/{pointer['run']}/rows").status_code == 404
-    assert pupil.post("/look/write", json={"model": name, "prompt": "a"}).status_code == 400
+    refused = pupil.post("/look/write", json={"model": name, "prompt": "a"})
+    assert refused.status_code == 400 and "whoever lent it has ended the loan" in refused.text
     assert pupil.post("/train/borrow", json={"loan": loan}).status_code == 404
     # The next link is another one.
     assert owner.post("/train/lend").json()["loan"] != loan and models(pupil) == ["tiny"]
+
+
+def test_the_link_says_when_the_model_is_deleted(quick: Server, owner: Visitor) -> None:
+    minutes = quick.served.settings.limits.max_trained_minutes
+    before = time.time()
+    until = owner.post("/train/lend").json()["until"]
+    assert 0 < until - before <= 60 * minutes + 1
 
 
 def test_a_lent_model_is_kept_until_its_hour_ends(

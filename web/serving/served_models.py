@@ -253,7 +253,13 @@ class ServedModels:
             raise UnknownModel(f"{name} cannot be served. {self.failures[name]}")
         if not isinstance(name, str) or name not in self.models:
             message = f"There is no model {shorten(name)}. Available: {', '.join(self.models)}"
-            if isinstance(name, str) and name.startswith(PRIVATE_PREFIX):
+            is_private = isinstance(name, str) and name.startswith(PRIVATE_PREFIX)
+            if is_private and LOAN.get():
+                message = (
+                    f"{shorten(name)} is not open to you. If it was lent to you, whoever lent it has ended the loan, "
+                    "or its hour is over."
+                )
+            elif is_private:
                 message += f". A model that was trained on the page needs its token, in the header {TOKEN_HEADER}"
             raise UnknownModel(message)
         return self.models[name]

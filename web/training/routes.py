@@ -38,7 +38,9 @@ from .trainings import AlreadyTraining, DiskFull, Training, Trainings, writing_f
 from .visitor_cookie import cookie_name, give_cookie
 
 UPLOAD = "/train/text"  # the only route that accepts larger bodies than the others
-NOT_LENT = "This link lends no model: its owner has withdrawn it, or its time is up, or the link is not complete."
+NOT_LENT = (
+    "This link lends no model: whoever made it has ended the loan, or its hour is over, or the link is not complete."
+)
 NOT_ENDED = "This training has not ended yet."
 NOTHING = "Nothing of yours is being trained here, or it has been deleted."
 SENT_KINDS = {"loss", "sample", "end", "state"}  # the kinds of events that a caller gets
@@ -148,11 +150,14 @@ def train_routes(trainings: Trainings) -> APIRouter:
 
     @router.post("/lend")
     async def lend() -> JSONResponse:
-        """Lend the model to everybody who has the secret of the answer, until it is withdrawn or deleted."""
+        """Lend the model to everybody who has the secret of the answer, until it is withdrawn or deleted.
+
+        "until" is when it is deleted at the latest, in seconds since 1970.
+        """
         training = mine()
         if training.state != "done":
             raise HTTPException(404, NOT_ENDED)
-        return JSONResponse({"loan": trainings.lend(training)})
+        return JSONResponse(trainings.lend(training))
 
     @router.post("/withdraw")
     async def withdraw() -> Response:

@@ -374,16 +374,20 @@ class Trainings:
     def is_lent(self, training: Training) -> bool:
         return self.services.served.private.is_lent(training.visitor)
 
-    def lend(self, training: Training) -> str:
-        """The secret with which the model of a training is lent. Raises ``KeyError`` if there is no model yet."""
-        loan = self.services.served.private.lend(training.visitor)
-        training.tell({"kind": "loan", "loan": loan})
-        return loan
+    def lend(self, training: Training) -> dict[str, Any]:
+        """The secret with which the model of a training is lent, "loan", and "until" when, in seconds since 1970.
+
+        Raises ``KeyError`` if there is no model yet.
+        """
+        left = training.ended_at + 60 * self.limits.max_trained_minutes - time.monotonic()
+        lent = {"loan": self.services.served.private.lend(training.visitor), "until": round(time.time() + left)}
+        training.tell({"kind": "loan", **lent})
+        return lent
 
     def withdraw(self, training: Training) -> None:
         """Lend the model of a training no more."""
         self.services.served.private.withdraw(training.visitor)
-        training.tell({"kind": "loan", "loan": ""})
+        training.tell({"kind": "loan", "loan": "", "until": 0})
 
     def close(self, grace: float = 0.0) -> None:
         """End everything, after ``grace`` seconds in which visitors can stop trainings and download what was learned.

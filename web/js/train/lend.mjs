@@ -6,8 +6,8 @@ import { smallButton } from "../widgets/controls.mjs";
 import { copying } from "../widgets/copy.mjs";
 
 const RIGHTS =
-  "Whoever has the link can write with your model and look inside it, until you withdraw the link or the model is " +
-  "deleted, even while your page is closed. It opens neither your text, nor the losses, nor the download.";
+  "Whoever has the link can write with your model and look inside it, even while your page is closed, until you " +
+  "withdraw the link or the model is deleted. It opens neither your text, nor the losses, nor the download.";
 const WARNING =
   "But a model may repeat passages of its text, word for word: lend none that has learned from a text that the class " +
   "must not read.";
@@ -25,6 +25,9 @@ export function loanLink(page, name, loan) {
   return link.href;
 }
 
+/** The time of day, "18:36". @param {number} seconds since 1970 */
+const timeOf = (seconds) => new Date(1000 * seconds).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+
 export class Lending {
   #name = "";
 
@@ -35,8 +38,8 @@ export class Lending {
     this.lend = smallButton(
       "Lend it",
       reporting(async () => {
-        const { loan } = await (await request("train/lend", { body: {} })).json();
-        this.show(loan);
+        const { loan, until } = await (await request("train/lend", { body: {} })).json();
+        this.show(loan, until);
       }),
     );
     this.withdraw = smallButton(
@@ -47,6 +50,7 @@ export class Lending {
       }),
     );
     this.link = make("pre", { class: "ht-call", tabindex: 0, "aria-label": "The link that lends the model" });
+    this.until = make("p", {});
     this.copy = smallButton("Copy the link", () => copy(this.link.textContent));
     const { said, copy } = copying(this.copy);
     this.element = make(
@@ -55,6 +59,7 @@ export class Lending {
       make("summary", {}, "Lend it to a class"),
       make("p", { class: "hs-hint" }, RIGHTS, " ", make("strong", {}, WARNING)),
       this.link,
+      this.until,
       make("div", { class: "ht-buttons" }, this.lend, this.copy, this.withdraw, said),
     );
     this.show("");
@@ -66,8 +71,12 @@ export class Lending {
     this.element.hidden = !name;
   }
 
-  /** @param {string} loan the secret with which the model is lent, "" if it is not */
-  show(loan) {
+  /**
+   * @param {string} loan the secret with which the model is lent, "" if it is not
+   * @param {number} [until] when the model is deleted at the latest, in seconds since 1970
+   */
+  show(loan, until = 0) {
+    this.until.textContent = loan && `The link works until ${timeOf(until)} at the latest.`;
     this.link.textContent = loan && loanLink(location.href, this.#name, loan);
     this.lend.hidden = loan !== "";
     this.link.hidden = this.copy.hidden = this.withdraw.hidden = !loan;

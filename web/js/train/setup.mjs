@@ -148,8 +148,8 @@ export class Setup {
       `It writes ${thousands(state.writes)} characters first, which may take a minute or more. Your GPT then learns ` +
       "from these alone: it cannot become better than its teacher.";
     this.promise.textContent =
-      "Only this browser can see your text and your model. Both are deleted a few minutes after you leave, and " +
-      `no later than ${duration(60 * state.minutes)} after the training.`;
+      "Only this browser can see your text and your model. Both are deleted a few minutes after you leave " +
+      `unless you lend the model, and no later than ${duration(60 * state.minutes)} after the training.`;
     const ahead = state.at_work + state.waiting;
     const who = ahead === 1 ? "Another visitor is" : `${ahead} other visitors are`;
     this.queue.textContent = ahead ? `${who} training or waiting: yours will wait in the queue.` : "";

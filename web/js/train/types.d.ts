@@ -100,8 +100,8 @@ export type TrainEvent =
   | { kind: "step"; step: number; seconds: number; loss: number }
   | { kind: "sample"; step: number; text: string }
   | { kind: "finishing"; step: number }
-  /** The secret with which the model is lent, "" once it is withdrawn. */
-  | { kind: "loan"; loan: string }
+  /** The secret with which the model is lent, "" once it is withdrawn; until when, in seconds since 1970. */
+  | { kind: "loan"; loan: string; until: number }
   /** The server is about to end, and takes the training along. */
   | { kind: "closing" }
   | EndEvent;

@@ -136,7 +136,7 @@ export class Watch {
           `(${event.vocab_size} different ones). ${thousands(event.validation_tokens)} more are held out for a test.`;
         break;
       case "loan":
-        this.lending.show(event.loan);
+        this.lending.show(event.loan, event.until);
         break;
       case "writing":
         this.bar.value = Math.min(1, event.written / event.of);
