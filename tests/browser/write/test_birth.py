@@ -14,6 +14,7 @@ def test_the_steps_are_read_for_the_next_word_of_a_text_that_goes_on(browser: An
     server = start(ROOT / "checkpoints" / "two-layer-steps")
     page = browser.new_page(reduced_motion="reduce")
     page.add_init_script(AT_ONCE)
+    page.add_init_script('localStorage["headscope-details"] = ""; localStorage["headscope-played"] = "yes"')
     page.goto(server.url)
     for _ in range(3):
         page.get_by_role("button", name="Next word").click()
