@@ -33,6 +33,13 @@ export const content = {
       show: ["layers", "tiles"],
     },
     {
+      title: "Does it write “kite”?",
+      text: [
+        "Back to the story of rung 1. In the figure it goes through all eight layers of stories-bpe by your steps alone, those of rungs 5 to 9. What you have built expects “kite”, with the model’s own 94%. And seven of its heads look back at that word.",
+      ],
+      show: ["kiteBuilt"],
+    },
+    {
       title: "The next word",
       text: [
         "The last vector is compared with that of every token in the list. Softmax turns these scores into chances, and one token is drawn.",
@@ -41,16 +48,9 @@ export const content = {
       show: ["draw"],
       follow: -1,
     },
-    {
-      title: "Does it write “kite”?",
-      text: [
-        "Back to the story of rung 1. In the figure it goes through all eight layers of stories-bpe by your steps alone, those of rungs 5 to 9. What you have built expects “kite”, with the model’s own 94%. And seven of its heads look back at that word.",
-      ],
-      show: ["kiteBuilt"],
-    },
   ],
   next: "So seven heads found the kite. Other heads look back at what followed the last time. How can a head know what followed?",
-  figure: [{ show: "story" }, { show: "layers" }, { show: "tiles" }, { show: "draw" }, { show: "kiteBuilt" }],
+  figure: [{ show: "story" }, { show: "layers" }, { show: "tiles" }, { show: "kiteBuilt" }, { show: "draw" }],
   deeper: {
     topics: "the head and its layer number by number, Raschka’s case",
     parts: [
