@@ -42,11 +42,11 @@ test("a word that was chosen is not said to be drawn", () => {
   assert.match(chanceWords(drawn, branch)[1], /B begins with a word that you chose: “cat”\. /);
 });
 
-const row = (text, ids, a, b) => ({ text, ids, a, b, difference: null });
+const row = (word, ids, a, b) => ({ text: word, ids, a, b, difference: null });
 const KITE = row(" kite", [7, 7], 0.943, 0.349);
 const NEW = row(" new", [8, 8], 0.048, 0.6235);
 const MY = ["“my”", "“my”"];
-const say = (likeliest, before = MY) => findingWords(likeliest, before).join("");
+const say = (words, before = MY) => findingWords(words, before).join("");
 
 test("two texts that expect different words say what became of the word of A", () => {
   const found = likeliestOf([NEW, KITE], 7, 8);
