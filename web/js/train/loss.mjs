@@ -14,6 +14,9 @@ const HELD_OUT = { name: "held-out text, which it never reads", css: "ht-held-ou
 const MIN_RISE = 0.05; // nats above its lowest value from which the held-out loss is said to rise
 const TRAINING = { name: "text it learns from", css: "ht-training" };
 const EARLIER = { name: "held-out text, the run before", css: "ht-earlier" };
+const ABOVE =
+  "The held-out curve may lie above the other: it is measured with the average of the latest weights, which mostly " +
+  "does better than the weights of a single step.";
 const KEPT_AS = "headscope-earlier-training"; // in the browser's storage, so that a reload keeps it
 
 /**
@@ -47,7 +50,7 @@ export class LossPanel {
     this.legend = make("div");
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Chance it gives the right next character"), this.now);
     this.element = make("section", { class: "hs-panel ht-loss", "aria-label": "Loss" }, top, this.chart.element);
-    this.element.append(this.legend, this.compared, this.rise, this.more);
+    this.element.append(this.legend, make("p", { class: "hs-hint" }, ABOVE), this.compared, this.rise, this.more);
     new ResizeObserver(() => this.#draw()).observe(this.chart.element);
   }
 

@@ -55,8 +55,7 @@ export function aboutLosses({ watched_tokens, validation_tokens }) {
     "one tenth. The chance in the chart is e to the power of −loss, a geometric mean. Guessing is blind; letter " +
     "pairs are a bigram model, which guesses from the previous character alone. The held-out " +
     `loss and that of the bigram model are measured on ${part}; the dashed curve is that of the batches ` +
-    "that the model has just learned from. That may lie below the other: held-out text is read with the average " +
-    "of the latest weights, which does better than the weights of any one step."
+    "that the model has just learned from."
   );
 }
 
