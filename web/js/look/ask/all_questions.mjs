@@ -11,6 +11,24 @@ import { topicWords } from "./subject.mjs";
 /** @typedef {{ topic: Topic, element: HTMLElement, heading: HTMLElement, entries: Entry[] }} Group */
 /** @typedef {keyof typeof QUESTIONS_BY_TOPIC} Topic */
 
+/**
+ * What researchers call the methods behind the questions, where neither title nor hook does.
+ * @type {Record<string, string>}
+ */
+const METHODS = {
+  attribution: "direct logit attribution dla",
+  "logit-lens": "logit lens early exit",
+  ledger: "qk ov",
+  roles: "induction copying previous token ov",
+  feeding: "composition q k v path residual stream",
+  passages: "max activating examples",
+  knockout: "ablation ablate knock out zero mean",
+  desk: "ablation ablate knock out mute solo scale",
+  patch: "activation patching causal tracing path",
+  circuit: "path ablation edges acdc",
+  many: "activation patching attribution dla ablation dataset",
+};
+
 export class QuestionList {
   /** @type {Group[]} */
   #groups = [];
@@ -40,7 +58,12 @@ export class QuestionList {
     const { key, title, hook } = question;
     const open = () => this.store.view.set({ ask: key, askWith: "" });
     const button = make("button", { type: "button", onclick: open }, make("b", {}, title), make("span", {}, hook));
-    return { question, element: make("li", {}, button), button, words: `${title} ${hook}`.toLowerCase() };
+    return {
+      question,
+      element: make("li", {}, button),
+      button,
+      words: `${title} ${hook} ${METHODS[key] ?? ""}`.toLowerCase(),
+    };
   }
 
   /** @param {boolean} isShown */

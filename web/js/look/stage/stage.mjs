@@ -73,9 +73,15 @@ export class Stage {
         edit: () => this.edit("replace"),
         compare: () => this.edit("compare"),
         next: () => this.#next(),
-        goOn: () => texts?.writing.goOn(),
+        goOn: () => {
+          this.#toSentence();
+          texts?.writing.goOn();
+        },
         stop: () => texts?.writing.stop(),
-        replay: () => void this.opening.play(),
+        replay: () => {
+          this.#toSentence();
+          void this.opening.play();
+        },
         mean: (isMeant) => this.#mean(isMeant),
       },
       link,
@@ -372,8 +378,14 @@ export class Stage {
   /** @param {Purpose} purpose */
   edit(purpose) {
     if (!this.texts || this.store.isGrowing || this.editor.isOpen) return;
+    this.#toSentence();
     this.editor.open(purpose);
     this.draw();
+  }
+
+  /** What was chosen from the bar of a phone happens at the sentence. */
+  #toSentence() {
+    this.sentence.element.scrollIntoView({ block: "nearest" });
   }
 
   /** @param {KeyboardEvent} event */
