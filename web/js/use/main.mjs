@@ -114,10 +114,11 @@ class Example {
     const buttons = make("div", {}, copyButton, said);
     this.answer = make("div", { class: "hu-answer", role: "status" });
     if (run) {
-      this.runButton = smallButton("Run", () => void this.#run(), { class: "hs-primary" });
+      this.runButton = smallButton("Ask this server", () => void this.#run(), { class: "hs-primary" });
+      this.runButton.title = "Sends this request from your browser, whatever the language of the code";
       buttons.append(this.runButton);
       this.answer.classList.toggle("hu-short", run.isShort ?? false);
-      this.answer.append(make("p", { class: "hu-soft" }, "Run asks this server, and shows its answer here."));
+      this.answer.append(make("p", { class: "hu-soft" }, "The answer appears here."));
     } else this.answer.hidden = true;
     const listing = make("pre", { tabindex: 0, "aria-label": `Code: ${title}` }, this.code);
     const box = make("div", { class: "hu-code" }, make("header", {}, this.language, buttons), listing, this.answer);

@@ -86,7 +86,7 @@ export class Editor {
     this.message.hidden = isSecond || this.#isChat || !model?.chat;
     this.write.hidden = isSecond;
     this.compare.hidden = this.firstLine.hidden = this.about.hidden = !isSecond;
-    const whole = promptText(store, isSecond ? store.length : this.shown());
+    const whole = promptText(store, this.shown()); // without the word that is predicted
     this.first.textContent = whole;
     field.value = this.#before = this.#isChat && !isSecond ? "" : whole;
     field.ariaLabel = isSecond ? "Text to compare with" : "Your text";
