@@ -48,7 +48,7 @@ def test_examples_ask_for_what_is_in_view(page: Any, server: Server) -> None:
     assert f"{server.url}/v1/completions" in code["write"]
     body = json.loads(code["write"].split("-d '")[1].removesuffix("'"))
     assert body["prompt"] == 'so it\'s "fine"' and (body["seed"], body["temperature"], body["max_tokens"]) == (3, 0, 5)
-    page.locator("#use\\/write").get_by_role("button", name="Run").click()
+    page.locator("#use\\/write").get_by_role("button", name="Ask this server").click()
     answer = page.locator("#use\\/write .hu-text b")
     answer.wait_for()
     written = page.evaluate("document.querySelector('#use\\\\/write .hu-text b').textContent")
@@ -60,11 +60,12 @@ def test_examples_ask_for_what_is_in_view(page: Any, server: Server) -> None:
 def test_an_answer_moves_nothing_and_examples_fit_a_phone(page: Any) -> None:
     open_use(page)
     tops = "[...document.querySelectorAll('.hu-example')].map((each) => each.getBoundingClientRect().top + scrollY)"
-    before = page.evaluate(tops)
     for name in ANSWERED:
         example = page.locator(f"#use\\/{name}")
-        example.get_by_role("button", name="Run").click()
+        example.get_by_role("button", name="Ask this server").click()
+        before = page.evaluate(tops)  # the place is made when something is asked, not when the answer arrives
         expect(example.locator(".hu-answer .hu-soft").last).to_contain_text("Answered in")
+        assert page.evaluate(tops) == before
     opened = page.locator("#use\\/attention details")
     opened.locator("summary").click()
     expect(opened).to_contain_text('"attention"')

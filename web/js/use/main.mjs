@@ -53,7 +53,7 @@ class UsePage {
 
   async open() {
     const title = make("h2", {}, "Use it from a program");
-    const about = make("p", {}, "Everything on this page is one request away. ");
+    const about = make("p", {}, "Everything you saw in Look is one request away. ");
     about.append("The examples are filled with what you are looking at.");
     const main = make("div", {}, make("div", { class: "hu-intro" }, title, about), this.bar, this.body);
     await this.#follow();
@@ -80,7 +80,11 @@ class UsePage {
 
   /** @param {Shown} shown */
   #showView({ model, text, head: [layer, head], asked }) {
-    const short = text.length > 2 * ENDS ? `${text.slice(0, ENDS)} … ${text.slice(-ENDS)}` : text;
+    const isLong = text.length > 2 * ENDS + 3;
+    // Cut at spaces, if there are any.
+    const short = isLong
+      ? `${text.slice(0, ENDS).replace(/\s\S*$/, "")} … ${text.slice(-ENDS).replace(/^\S*\s/, "")}`
+      : text;
     const fact = (/** @type {string} */ name, /** @type {string} */ value) =>
       make("span", {}, `${name} `, make("b", {}, value));
     const facts = [fact("Model", model || "the first"), fact("Text", short), fact("Head", `${layer}·${head}`)];
@@ -147,6 +151,8 @@ class Example {
   async #run() {
     const { run } = this.section;
     if (!run) return;
+    this.answer.classList.add("hu-asked"); // as high as its answer, before that arrives
+    this.answer.scrollIntoView({ block: "nearest" });
     setFlag(this.answer, "aria-busy", true);
     const began = performance.now();
     try {

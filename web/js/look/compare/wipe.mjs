@@ -5,7 +5,7 @@ import { make, setText } from "../../lib/dom.mjs";
 import { effect, whenever } from "../../lib/reactive.mjs";
 import { capitalised, spokenPicture } from "../../lib/words.mjs";
 import { signal } from "../../vendor/signals.mjs";
-import { rangeInput, tabs } from "../../widgets/controls.mjs";
+import { rangeInput, setRange, tabs } from "../../widgets/controls.mjs";
 import { readStored, writeStored } from "../state/storage.mjs";
 import { focusWords } from "./open_heads.mjs";
 
@@ -57,7 +57,7 @@ export function wipe(pair, a, difference, b) {
     if (!count) return;
     placed = run;
     const cell = (board.clientWidth - margin) / count;
-    line.value = String(Math.round((100 * (margin + (column + MIDDLE / 100) * cell)) / board.clientWidth));
+    setRange(line, Math.round((100 * (margin + (column + MIDDLE / 100) * cell)) / board.clientWidth));
     move();
   };
   effect(() => {
