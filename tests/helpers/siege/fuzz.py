@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import model
 from helpers.models import tiny_bpe, tiny_model
-from web.page.link import BadLink, decode_ids, parse_link, parse_settings
+from web.page.controls import WORDS
+from web.page.link import BadLink, Link, decode_ids, parse_link, parse_settings
 from web.serving.served_models import ServedModels
 from web.serving.snapshots import Snapshots
 
@@ -240,7 +241,8 @@ def a_query_that_nobody_wrote(served: ServedModels) -> Property:
             assert str(error).isprintable()
         else:
             assert link is not None and link.loaded.name in served.models and 1 <= link.n_prompt <= len(link.ids)
-        settings, notices = parse_settings(served, served.models[GOOD_QUERY["model"]], "ab", query)
+        read = Link(served.models[GOOD_QUERY["model"]], [1, 2], 2, None)
+        settings, notices = parse_settings(served, read, query, WORDS)
         assert bool(settings) != bool(notices)
         assert all(least <= settings[field] <= most for field, (least, most) in RANGES.items() if settings)
 

@@ -6,7 +6,8 @@ from helpers.links import GOOD_QUERY, LINK_SETTINGS, encode_ids, served_under
 from helpers.server import CONTEXT
 from helpers.siege.fuzz import a_query_that_nobody_wrote, few, ids_survive, ids_that_nobody_wrote
 from web.page import link_preview
-from web.page.link import BadLink, parse_link, parse_settings
+from web.page.controls import WORDS
+from web.page.link import BadLink, Link, parse_link, parse_settings
 from web.page.link_preview import SENTENCE, sentence_about
 from web.serving.snapshots import Snapshots
 
@@ -41,9 +42,9 @@ def test_valid_query_is_parsed() -> None:
     assert renamed is not None and renamed.loaded.name == "tiny"
     full = parse_link(SNAPSHOTS, GOOD_QUERY | {"ids": encode_ids([1] * (CONTEXT + 1))})
     assert full is not None and len(full.ids) == CONTEXT + 1
-    settings, notices = parse_settings(SERVED, SERVED.models["tiny"], "ab", GOOD_QUERY | LINK_SETTINGS)
+    settings, notices = parse_settings(SERVED, link, GOOD_QUERY | LINK_SETTINGS, WORDS)
     assert (settings["max_new_tokens"], settings["seed"], settings["temperature"], notices) == (20, -3, 0.8, [])
-    assert parse_settings(SERVED, SERVED.models["tiny"], "ab", GOOD_QUERY) == ({}, [])
+    assert parse_settings(SERVED, link, GOOD_QUERY, {}) == ({}, [])
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,8 @@ def test_problems_are_named(changes: dict[str, str], said: str) -> None:
     ],
 )
 def test_unusable_settings_are_named(changes: dict[str, str], said: str) -> None:
-    settings, (notice,) = parse_settings(SERVED, SERVED.models["tiny"], "ab", LINK_SETTINGS | changes)
+    link = Link(SERVED.models["tiny"], [1, 2], 2, None)
+    settings, (notice,) = parse_settings(SERVED, link, LINK_SETTINGS | changes, WORDS)
     assert settings == {} and said in notice
 
 
