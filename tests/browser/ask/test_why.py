@@ -65,7 +65,7 @@ def test_its_numbers_are_those_of_the_route(browser: Profiles, story: Server) ->
     found = httpx.post(f"{story.url}/v1/lens/attribution", json=body, timeout=60).json()
     values = [float(text.replace("−", "-")) for text in answer.locator(".hs-why-bar b").all_inner_texts()]
     assert values[-1] == pytest.approx(found["logit"], abs=0.051)
-    assert sum(values[:-1]) == pytest.approx(values[-1])
+    assert sum(values[:-1]) == pytest.approx(values[-1], abs=0.05 * len(values))  # each is rounded by itself
     heads = answer.locator(".hs-why-head")
     for i in range(heads.count()):
         head, layer = map(int, re.findall(r"\d+", heads.nth(i).locator("button").inner_text()))

@@ -46,7 +46,7 @@ def test_a_muted_head(page: Any, server: Server) -> None:
         assert layer > 0 and abs(float(difference[layer, head]) - shown) <= 0.00051
     assert max(ranking(page).values()) == pytest.approx(float(difference.max()), abs=0.00051)
     # A head that differs is open; the same cell is described on both sides, and so is their difference.
-    layer, head = map(int, re.findall(r"\d+", head_panel(page, "B").get_attribute("aria-label")))
+    head, layer = map(int, re.findall(r"\d+", head_panel(page, "B").get_attribute("aria-label")))
     assert layer > 0
     point(head_panel(page, "A"), 9, 4)
     for letter, attention in (("A", plain), ("B", muted)):
@@ -196,7 +196,7 @@ def test_a_text_is_compared_with_that_of_another_training_step(
     expect(page.get_by_role("region", name="tiny, training step 40")).to_be_visible()
     panel = head_panel(page, "B")
     expect(panel.locator(".hs-number")).not_to_be_empty()
-    layer, head = map(int, re.findall(r"\d+", panel.get_attribute("aria-label")))
+    head, layer = map(int, re.findall(r"\d+", panel.get_attribute("aria-label")))
     point(panel, 9, 4)
     expected = load(tmp_path / "tiny@000040").trace(written).attention[layer, head, 9, 4]
     assert is_shown_as(float(expected), readout(panel)[2])

@@ -82,7 +82,7 @@ def test_a_minimal_pair_with_several_changes(page: Any, server: Server) -> None:
             assert marks == [match.start() for match in re.finditer("now", first)]
             expect(text.locator(".hs-shared")).to_have_count(shared)
         # An equal token after several changes is compared; for a replaced token, both weights are shown.
-        layer, head = map(int, re.findall(r"\d+", head_panel(page, "B").get_attribute("aria-label")))
+        head, layer = map(int, re.findall(r"\d+", head_panel(page, "B").get_attribute("aria-label")))
         attention = [loaded.trace(text).attention[layer, head] for text in (first, second)]
         point(head_panel(page, "A"), 39, 23)
         for letter, weights in zip("AB", attention, strict=True):
@@ -138,7 +138,7 @@ def test_one_text_ends_before_the_other(page: Any, server: Server) -> None:
         slider.fill(str(step))
         expect(steps).to_contain_text(f"token {step}, probability")
         query, key, number = readout(head_panel(page, "B"))
-        layer, head = map(int, re.findall(r"\d+", head_panel(page, "B").get_attribute("aria-label")))
+        head, layer = map(int, re.findall(r"\d+", head_panel(page, "B").get_attribute("aria-label")))
         assert query == step - 1
         assert is_shown_as(float(loaded.trace(second).attention[layer, head, query, key]), number)
     expect(steps).to_contain_text("has ended")

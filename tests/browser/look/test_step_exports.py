@@ -11,19 +11,10 @@ import torch
 from PIL import Image
 from playwright.sync_api import expect
 
-from helpers.page import readout, text
+from helpers.page import readout, save, text
 from helpers.server import Server
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def save(page: Any, menu: str, kind: str, folder: Path) -> Path:
-    page.get_by_role("button", name=menu).click()
-    with page.expect_download() as waiting:
-        page.get_by_role("menuitem", name=kind, exact=True).click()
-    path = folder / waiting.value.suggested_filename
-    waiting.value.save_as(path)
-    return path
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 Object.assign(globalThis, { matchMedia: () => ({ matches: false, addEventListener: () => {} }) });
-const { barsOf, headsWithRows, largestHeads, printedValues } = await import("../../../web/js/look/stage/why.mjs");
+const { barsOf, headsWithRows, largestHeads } = await import("../../../web/js/look/stage/why.mjs");
 
 const ANSWER = {
   heads: [
@@ -52,12 +52,6 @@ test("a model with one MLP and no other head says so", () => {
 
 test("heads that work against a word are among the largest", () => {
   assert.deepEqual(largestHeads([0.1, -3, 2], 2), [1, 2]);
-});
-
-test("what is printed adds up to the score that is printed", () => {
-  const heads = [[0.14, 0.14, 0.14, 0.04]];
-  const bars = barsOf({ heads, mlps: [0.14], embedding: 0.14, biases: 0 }, [0, 1, 2]);
-  assert.deepEqual(printedValues(bars, 0.74), ["+0.1", "+0.1", "+0.1", "+0.1", "+0.1", "+0.2"]);
 });
 
 test("a head that adds more than one that copies has a row, too", () => {

@@ -22,5 +22,5 @@ def test_the_pointer_names_the_settings_that_a_text_is_written_from(services: Se
     settings = opened["settings"] | {"top_k": None}
     ids = served.models["tiny"].parse_prompt(settings.pop("prompt"))
     steps = served.models["tiny"].generate(ids, **settings)
-    opening = services.openings.written.entries["tiny"].ids  # cut where the model is sure of the next token
+    opening = services.openings.written.entries["tiny"].ids  # cut where the next token is an open choice
     assert (ids + [step.token_id for step in steps])[: len(opening)] == opening

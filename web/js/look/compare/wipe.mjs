@@ -51,8 +51,9 @@ export function wipe(pair, a, difference, b) {
   const place = () => {
     const board = a.querySelector(".hs-board");
     const { run } = pair.stores.b.pointer;
+    if (placed === run || !(board instanceof HTMLElement) || !board.clientWidth) return;
     const column = changedColumn(pair);
-    if (placed === run || column === null || !(board instanceof HTMLElement) || !board.clientWidth) return;
+    if (column === null) return;
     const [margin, count] = [Number(board.dataset.margin), Number(board.dataset.count)];
     if (!count) return;
     placed = run;

@@ -122,7 +122,9 @@ export class Verdict {
   }
 
   /** Whether heads copy is known only with their roles. */
-  #noneCopies = () => (this.store.roles ? "No head copies it from the text." : "");
+  #noneCopies() {
+    return this.store.roles ? "No head copies it from the text." : "";
+  }
 
   /** @param {Step} whole @param {string} target @param {"word" | "letter"} unit */
   #restWords(whole, target, unit) {

@@ -78,17 +78,6 @@ export function barsOf({ heads, mlps, embedding, biases }, own, isOff = () => fa
 }
 
 /**
- * The values as printed. They add up, because the rest is what the others, as printed, leave of the score.
- * @param {Bar[]} bars
- * @param {number} logit
- */
-export function printedValues(bars, logit) {
-  const rounded = (/** @type {number} */ value) => Number(value.toFixed(1));
-  const shown = bars.reduce((sum, { value, isRest }) => sum + (isRest ? 0 : rounded(value)), 0);
-  return bars.map(({ value, isRest }) => signed(isRest ? rounded(rounded(logit) - shown) : value, 1));
-}
-
-/**
  * The heads that have a row of their own: those that the sentence counts, and no smaller one.
  * @param {number[]} adds
  * @param {number[]} copying
@@ -240,10 +229,9 @@ export class Why {
     const ends = [0, logit, ...bars.flatMap(({ from, value }) => [from, from + value])];
     const [low, high] = [Math.min(...ends), Math.max(...ends)];
     const at = (/** @type {number} */ value) => (value - low) / Math.max(high - low, 1e-9);
-    const printed = printedValues(bars, logit);
-    const rows = bars.map(({ name, value, from, head, isRest }, i) => {
+    const rows = bars.map(({ name, value, from, head, isRest }) => {
       const label = head === undefined ? name : this.#headButton(head);
-      const row = this.#row(label, value, at(from), at(from + value), printed[i]);
+      const row = this.#row(label, value, at(from), at(from + value));
       row.append(make("td", {}, head === undefined ? (isRest ? "what the rows above leave" : "") : this.#looks(head)));
       if (head !== undefined) {
         row.classList.add("hs-why-head");
@@ -264,9 +252,9 @@ export class Why {
    * @param {number} value
    * @param {number} from where the bar begins, from 0 to 1
    * @param {number} to
-   * @param {string} text
+   * @param {string} [text]
    */
-  #row(name, value, from, to, text) {
+  #row(name, value, from, to, text = signed(value, 1)) {
     const bar = make("i", { class: value < 0 ? "hs-against" : "" });
     const label = make("b", {}, text);
     const cell = make("td", { class: "hs-why-bar" }, make("span", {}, bar, label));
