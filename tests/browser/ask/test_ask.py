@@ -124,7 +124,8 @@ def test_a_press_and_the_focus_outlast_a_redraw(written: Any) -> None:
     name = ask.locator("tr[data-picture] button").first.text_content()
     button = ask.get_by_role("button", name=name, exact=True)
     button.press("Enter")
-    expect(ask.get_by_text(f"{name} helps most with")).to_be_visible()
+    layer, head = name.split("·")
+    expect(ask.get_by_text(f"Head {head} of layer {layer} helps most with")).to_be_visible()
     expect(button).to_be_focused()
 
 

@@ -299,7 +299,7 @@ def test_the_link_to_look_keeps_the_theme(browser: Any, server: Server) -> None:
     page.goto(f"{server.url}/?__theme=dark#learn/10")
     settle(page, 10)
     page.get_by_role("link", name="Open this head in Look").click()
-    expect(page.get_by_role("region", name=re.compile("Attention weights, L"))).to_be_visible()
+    expect(page.get_by_role("region", name=re.compile("Attention weights, head"))).to_be_visible()
     expect(page.locator("body.dark")).to_have_count(1)
 
 

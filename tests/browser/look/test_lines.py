@@ -105,7 +105,7 @@ def test_the_columns_of_lines_are_labelled(lines: Any) -> None:
 @pytest.mark.slow
 def test_lines_by_keys(page: Any, server: Server) -> None:
     page.get_by_role("button", name="Lines", exact=True).click()
-    lines = page.get_by_role("application", name=re.compile("^Lines of L"))
+    lines = page.get_by_role("application", name=re.compile("^Lines of head"))
     n = page.locator(".hs-writing .hs-token").count()
     assert lines.evaluate("(e, height) => e.scrollTop + e.clientHeight >= height", n * ROW)  # the newest is in view
     lines.focus()
