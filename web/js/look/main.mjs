@@ -422,6 +422,7 @@ class Page {
       const pointer = await this.#opening.send(async (signal) => (await request(path, { signal })).json());
       if (!pointer || this.bar.models.name !== name) return;
       this.texts.showAlone("a");
+      this.view.closeAsk(); // the question was about another text
       this.follow(pointer);
       showOpening(this.store);
       this.bar.suggest(String(pointer.settings?.prompt ?? ""));
@@ -446,7 +447,6 @@ class Page {
     if (!open) return;
     this.showPage("look");
     this.bar.models.show(open);
-    this.view.closeAsk(); // the question was about another model
     await this.chooseModel(open);
   }
 

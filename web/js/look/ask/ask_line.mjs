@@ -54,7 +54,7 @@ export class AskLine {
       () => this.#choose("head"),
     );
     onChange(
-      () => [store.selection.selected, store.pointer.run],
+      () => [store.selection.picks],
       () => this.#choose("word"),
     );
     whenever(

@@ -57,14 +57,6 @@ export function askedPrediction({ selection: { predictor }, tokens }) {
   return { position, token: tokens[position + 1]?.id ?? null };
 }
 
-/**
- * Select the newest token if nothing is selected, so that all panels show the prediction that the question is about.
- * @param {ShownText} store
- */
-export function selectSomething({ selection }) {
-  if (selection.isEmpty && selection.chosen !== null) selection.goto(selection.chosen);
-}
-
 /** The open head; null while a mean or a rollout is open. @param {ShownText} store @returns {PictureId | null} */
 export function openHead({ open, pointer }) {
   return isHead(open, pointer) ? open : null;
@@ -80,7 +72,7 @@ export function headAndPrediction(store) {
   if (!open) return "This question is about one head: open one in the grid.";
   const problem = textProblem(store);
   if (problem) return problem;
-  selectSomething(store);
+  store.selection.settle();
   return { ...textBody(store), layer: open[0], head: open[1], ...askedPrediction(store) };
 }
 

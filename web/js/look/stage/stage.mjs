@@ -378,6 +378,7 @@ export class Stage {
   /** @param {Purpose} purpose */
   edit(purpose) {
     if (!this.texts || this.store.isGrowing || this.editor.isOpen) return;
+    if (purpose === "compare") this.store.view.closeAsk(); // the question was about one text
     this.#toSentence();
     this.editor.open(purpose);
     this.draw();

@@ -132,10 +132,10 @@ export class Router {
     else this.#write({ opened: now, chain: isSamePage ? [...chain, opened].slice(-MAX_ENTRIES) : [] }, true);
   }
 
-  /** An address was opened: Back closes what a link opened on top of its text, and a reload keeps the question. */
+  /** An address was opened: its entry keeps the question, and Back closes what a link opened on top of its text. */
   begin() {
-    const before = this.#hasBegun ? null : history.state?.opened;
-    if (before?.ask) this.show({ ...this.read(), ask: before.ask, askWith: before.askWith });
+    const before = history.state?.opened;
+    if (before) this.show({ ...this.read(), ask: before.ask, askWith: before.askWith });
     const now = this.read();
     const plain = /** @type {PageState} */ ({ ...now, ask: "", askWith: "", sheet: false, menu: false, guide: false });
     const isFirst = !this.#hasBegun && !history.state?.opened && keyOf(plain) !== keyOf(now);

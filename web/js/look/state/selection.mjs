@@ -25,6 +25,7 @@ const isSameCell = (one, other) => one?.query === other?.query && (one?.key ?? n
 
 export class Selection {
   #selected = signal(NOTHING);
+  #picks = signal(0);
 
   /** @param {ShownText} store */
   constructor(store) {
@@ -135,8 +136,23 @@ export class Selection {
     this.#change({ step: shown, isCellLatest: false });
   }
 
+  /** How often a token was selected, or another text begun. */
+  get picks() {
+    return this.#picks.value;
+  }
+
+  #pick() {
+    this.#picks.value = this.#picks.peek() + 1;
+  }
+
+  /** Select the newest token if nothing is selected: the panels then mark the prediction that they describe anyway. */
+  settle() {
+    if (this.isEmpty && this.chosen !== null) this.goto(this.chosen);
+  }
+
   /** Select a token: the step at which it was written or, in the prompt, its row. @param {number} position */
   select(position) {
+    this.#pick();
     const { firstStep, length, isGrowing } = this.store;
     if (position < firstStep) this.lock({ query: position });
     else {
@@ -156,7 +172,10 @@ export class Selection {
   look(position) {
     const { firstStep, length } = this.store;
     if (position + 1 >= firstStep && position + 1 < length) this.select(position + 1);
-    else if (this.leading?.query !== position) this.lock({ query: position });
+    else {
+      this.#pick();
+      if (this.leading?.query !== position) this.lock({ query: position });
+    }
   }
 
   /** Go some steps forward, or back if negative. @param {number} by */
@@ -189,6 +208,7 @@ export class Selection {
 
   /** Select nothing. */
   clear() {
+    this.#pick();
     this.#selected.value = NOTHING;
   }
 

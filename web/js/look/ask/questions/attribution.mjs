@@ -7,7 +7,7 @@ import { exact, fixed, share, signed, withoutZero } from "../../../lib/numbers.m
 import { visible } from "../../../lib/words.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
 import { HeadList } from "../head_list.mjs";
-import { askedPrediction, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
+import { askedPrediction, openHead, textBody, textProblem } from "../subject.mjs";
 import { smallButton } from "../../../widgets/controls.mjs";
 import { makeCell, makeRow, makeTable } from "../../../widgets/table.mjs";
 
@@ -87,7 +87,7 @@ class Attribution {
   request() {
     const problem = textProblem(this.store);
     if (problem) return problem;
-    selectSomething(this.store);
+    this.store.selection.settle();
     const { position, token: written } = askedPrediction(this.store);
     const other = this.tokenOf(this.choices.against, position);
     const body = {

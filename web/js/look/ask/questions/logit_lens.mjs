@@ -7,7 +7,7 @@ import { exact, fixed, share } from "../../../lib/numbers.mjs";
 import { asWritten, spoken, unitOf, visible } from "../../../lib/words.mjs";
 import { amountCell } from "../bars.mjs";
 import { shortName, TokenGrid } from "../token_grid.mjs";
-import { askedPrediction, selectSomething, textBody, textProblem } from "../subject.mjs";
+import { askedPrediction, textBody, textProblem } from "../subject.mjs";
 import { fillTable, makeCell, makeRow, makeTable } from "../../../widgets/table.mjs";
 
 /** @import { ShownText } from "../../state/shown_text.mjs" */
@@ -65,7 +65,7 @@ function build({ store, conclude }) {
     request() {
       const problem = textProblem(store);
       if (problem) return problem;
-      selectSomething(store);
+      store.selection.settle();
       return { route: "logit-lens", body: { ...textBody(store), top: 8 } };
     },
     /** @param {LogitLensAnswer} answer */
