@@ -4,7 +4,14 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 
-import { Heads, subjectTask, twoJobsTask, weightOnSubject, WORDS } from "../../../web/js/learn/train_heads.mjs";
+import {
+  Heads,
+  subjectTask,
+  twoJobsTask,
+  weightOnOneWord,
+  weightOnSubject,
+  WORDS,
+} from "../../../web/js/learn/train_heads.mjs";
 
 const STEPS = 150; // as on the page
 
@@ -92,6 +99,15 @@ test("with 256 numbers and no division the gradient starts larger, vanishes, and
     const below = plain.gradients.findIndex((gradient, i) => gradient < divided.gradients[i]);
     assert.ok(below > 0 && below <= 10, String(below));
     assert.ok(plain.last < divided.last / 10, `${plain.last}, ${divided.last}`);
+  }
+});
+
+test("without the division one word gets most of the weight before anything is learned", () => {
+  for (const seed of SEEDS) {
+    const [divided, plain] = [true, false].map((isScaled) =>
+      weightOnOneWord(new Heads(subjectTask(), { head_dim: 256, isScaled, seed })),
+    );
+    assert.ok(divided < 0.5 && plain > 0.6, `seed ${seed}: ${divided}, ${plain}`);
   }
 });
 

@@ -223,6 +223,23 @@ export function weightOnSubject(heads) {
   return found.reduce((sum, weight) => sum + weight, 0) / examples.length;
 }
 
+/**
+ * How much of its weight the first head gives to one word, at most: the mean over all sentences.
+ * @param {Heads} heads
+ */
+export function weightOnOneWord(heads) {
+  const { examples } = heads.task;
+  const projected = heads.projections();
+  const most = examples.map((example) => {
+    const [weights] = heads.weights(example, projected);
+    const byWord = example.keys.map((word) =>
+      weights.reduce((sum, w, i) => sum + (example.keys[i] === word ? w : 0), 0),
+    );
+    return Math.max(...byWord);
+  });
+  return most.reduce((sum, weight) => sum + weight, 0) / examples.length;
+}
+
 export const TEXT_LENGTH = 6; // words in a text of the task below
 const N_TEXTS = 48;
 

@@ -90,8 +90,8 @@ export class Arithmetic {
       this.#pointed = target;
       const place = table.cellOf(target);
       if (!place) return;
-      this.element.classList.add("hl-pinned");
       this.#show(table, place);
+      this.#pinBeside(table.cellAt(...place));
     });
     table.table.addEventListener("pointerleave", () => {
       this.#pointed = null;
@@ -107,6 +107,14 @@ export class Arithmetic {
     if (!place || event.ctrlKey || event.metaKey || event.altKey || !/^[-.\d]$/.test(event.key)) return;
     table.select(...place);
     this.editor.field.select(); // the browser then types the digit there
+  }
+
+  /** Keep the explanation in view, unless it would then cover its cell. @param {Element | null} cell */
+  #pinBeside(cell) {
+    if (!cell || this.element.classList.contains("hl-pinned")) return;
+    this.element.classList.add("hl-pinned");
+    const [of, panel] = [cell, this.element].map((each) => each.getBoundingClientRect());
+    if (of.bottom > panel.top && of.top < panel.bottom) this.element.classList.remove("hl-pinned");
   }
 
   /** Scroll if the explanation covers a part of the table. @param {HeatTable} of */

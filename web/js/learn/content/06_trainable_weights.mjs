@@ -27,7 +27,7 @@ export const content = {
     {
       title: "Why the scores are divided",
       text: [
-        "The more numbers a query has, `head_dim`, the further apart its scores. Softmax then gives almost everything to one word and leaves hardly any gradient to learn from. So the scores are divided by √head_dim. Of the two heads shown, with 256 numbers in a query, only one divides.",
+        "The more numbers a query has, `head_dim`, the further apart its scores. Softmax then gives one word most of the weight before anything is learned, and soon leaves hardly any gradient. So the scores are divided by √head_dim. Of the two heads shown, with 256 numbers in a query, only one divides.",
         { controls: ["divisionButtons"] },
         { show: "divisionStatus" },
       ],

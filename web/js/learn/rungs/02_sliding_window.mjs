@@ -30,7 +30,7 @@ export const slidingWindow = {
   ...content,
   key: "windows",
   options: () => ({ context_length: 4, stride: 1, batch_size: 2, shuffle: false, drop_last: true }),
-  choices: () => ({ example: 3, batch: 0 }),
+  choices: () => ({ example: 3, batch: 0, verdictStride: 4 }),
   own: ({ n_words: n, context_length: length, stride, n_windows: windows }) =>
     windows === undefined
       ? null
@@ -73,7 +73,7 @@ class Windows extends TableDrawing {
     this.token = this.#tokenTable();
     this.position = this.#positionTable();
     this.x = this.#sumTable();
-    const verdict = verdictBatch();
+    const verdict = verdictBatch(lesson.kept);
     this.parts = {
       length: this.length.element,
       stride: this.stride.element,
@@ -217,25 +217,27 @@ class Windows extends TableDrawing {
   }
 }
 
-/** The first batch of the book's text, at a stride that the visitor chooses. */
-export function verdictBatch() {
+/** The first batch of the book's text. @param {Record<string, any>} kept the stride that the visitor has chosen */
+export function verdictBatch(kept) {
   const element = rowOf();
   const stride = choice({
     label: "stride of these windows",
     options: { 1: "1", 4: "4" },
-    value: /** @type {"1" | "4"} */ ("4"),
-    change: (key) => show(Number(key)),
+    value: kept.verdictStride === 1 ? "1" : "4",
+    change(key) {
+      kept.verdictStride = Number(key);
+      show();
+    },
   });
-  /** @param {number} step */
-  function show(step) {
-    const starts = Array.from({ length: MAX_BATCH }, (_, i) => i * step);
+  function show() {
+    const starts = Array.from({ length: MAX_BATCH }, (_, i) => i * kept.verdictStride);
     const windows = (/** @type {number} */ shift) => starts.map((at) => VERDICT.slice(at + shift, at + shift + 4));
     element.replaceChildren(
       tensor("Raschka’s inputs", windows(0)),
       tensor("Raschka’s targets", windows(1), "hl-all-targets"),
     );
   }
-  show(4);
+  show();
   return { stride: stride.element, element };
 }
 

@@ -9,6 +9,7 @@ import {
   subjectTask,
   TEXT_LENGTH,
   twoJobsTask,
+  weightOnOneWord,
   weightOnSubject,
   WORDS,
 } from "../train_heads.mjs";
@@ -99,6 +100,8 @@ class SubjectRun {
     this.heads = new Heads(subjectTask(), settings);
     /** The mean weight on the subject before the first step and after each. */
     this.weights = [weightOnSubject(this.heads)];
+    /** The mean of the largest weight of a word, before the first step. */
+    this.largest = weightOnOneWord(this.heads);
   }
 
   step() {
@@ -110,15 +113,11 @@ class SubjectRun {
     return fixed(this.weights.at(-1) ?? 0, 2);
   }
 
-  /**
-   * The weights of a sentence as bars.
-   * @param {typeof SENTENCES[number]} sentence
-   * @param {string} [rest] of the title
-   */
-  bars({ words, subject }, rest = "") {
+  /** The weights of a sentence as bars. @param {typeof SENTENCES[number]} sentence */
+  bars({ words, subject }) {
     const [weights] = this.heads.weights(subjectExample(words, subject));
     const entries = weights.map((value, i) => ({ label: words[i], value }));
-    return bars(`What “${words[words.length - 1]}” looks at${rest}`, entries, 1, { format: twoDecimals });
+    return bars(`What “${words[words.length - 1]}” looks at`, entries, 1, { format: twoDecimals });
   }
 }
 
@@ -173,7 +172,7 @@ export function divideTheScores(settings) {
   /** @type {Record<string, SubjectRun>} */
   let runs;
   const status = make("p", { class: "hl-count", role: "status" });
-  const looks = make("div", { class: "hl-pair" });
+  const largest = make("div", {});
   const weightChart = make("div", {});
   const gradientChart = make("div", {});
   const training = trainer(settings, {
@@ -188,7 +187,8 @@ export function divideTheScores(settings) {
   });
 
   function draw() {
-    looks.replaceChildren(...KINDS.map((kind) => runs[kind].bars(SENTENCES[0], `, ${SCALES[kind]}`)));
+    const before = KINDS.map((kind) => ({ label: SCALES[kind], value: runs[kind].largest }));
+    largest.replaceChildren(bars("Before the first step, one word gets", before, 1, { format: twoDecimals }));
     const lines = (/** @type {"weights" | "gradients"} */ name) =>
       Object.fromEntries(KINDS.map((kind) => [SCALES[kind], runs[kind][name]]));
     weightChart.replaceChildren(foundOverSteps(lines("weights")));
@@ -208,7 +208,7 @@ export function divideTheScores(settings) {
     stop: training.stop,
     buttons: training.buttons,
     status,
-    picture: [rowOf(looks, weightChart, gradientChart)],
+    picture: [rowOf(largest, weightChart, gradientChart)],
   };
 }
 
