@@ -2,17 +2,19 @@
 // can be written side by side.
 
 import { TITLES } from "../../../calls/question_titles.mjs";
-import { make, setFlag } from "../../../lib/dom.mjs";
+import { make, setFlag, setHidden } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { exact, share, signed } from "../../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
 import { capitalised, pictureName, spoken, stepOf, visible } from "../../../lib/words.mjs";
 import { TableView } from "../../../widgets/table_view.mjs";
 import { maskWords } from "../../compare/names.mjs";
+import { isFile } from "../../state/prepared.mjs";
 import { vocabulary } from "../../state/run_fetcher.mjs";
 import { changedHeads, isSameMask, only, scaleOf, withScale } from "../../../lib/head_masks.mjs";
 import { CLEAR_COPYING } from "../../roles/head_roles.mjs";
 import { DEFAULTS, DESK } from "../../state/mixer.mjs";
+import { Endings } from "../endings.mjs";
 import { scaleWords } from "../mixer_controls.mjs";
 import { textProblem, tokenName } from "../subject.mjs";
 import { chipButton, smallButton, tabs } from "../../../widgets/controls.mjs";
@@ -48,11 +50,11 @@ class MixingDesk {
   constructor({ store, mixer, beside, choices, choose, conclude }) {
     this.store = store;
     this.mixer = mixer;
+    this.beside = beside;
     this.choices = choices;
     this.conclude = conclude;
     this.taps = tabs("A click on a tile", TAPS, (tap) => choose({ tap }));
     this.chips = make("p", { class: "hs-chips", role: "group", "aria-label": "Presets" });
-    this.reasons = make("p", { class: "hs-hint" });
     this.muted = make("p", { class: "hs-chips", role: "group", "aria-label": "Heads that are muted or scaled" });
     this.sentence = make("p", { class: "hs-answer", role: "status" });
     const writeBoth = () => beside?.writing.writeScaled(mixer.mask);
@@ -61,23 +63,15 @@ class MixingDesk {
     this.why = make("p", { class: "hs-hint" });
     this.table = makeTable({});
     this.view = new TableView("Show next tokens as a table", () => this.drawTable(), make("div", {}, this.table));
-    const buttons = make("div", { class: "hs-controls" }, this.write, this.compare, this.view.toggle);
+    this.endings = new Endings(store);
+    const buttons = make("div", { class: "hs-controls" }, this.write, this.compare);
     /** @type {string[]} texts of the vocabulary */
     this.texts = [];
     /** @type {{ logits: Float32Array, before: Float64Array, after: Float64Array } | null} log-probabilities */
     this.prediction = null;
     this.controls = [make("span", {}, "a click on a tile"), this.taps.element];
-    this.element = make(
-      "div",
-      { class: "hs-desk" },
-      this.chips,
-      this.reasons,
-      this.muted,
-      this.sentence,
-      buttons,
-      this.why,
-      this.view.element,
-    );
+    this.picture = make("div", { class: "hs-desk" }, this.chips, this.muted, this.endings.element, buttons, this.why);
+    this.element = make("div", { class: "hs-desk" }, this.sentence, this.view.toggle, this.view.element);
   }
 
   /** @returns {Asked} */
@@ -91,12 +85,8 @@ class MixingDesk {
     this.drawMuted();
     const { isChanged } = this.mixer;
     const reason = this.writingProblem();
-    this.write.disabled = reason !== "";
-    this.compare.disabled = !isChanged;
-    this.write.title = reason || "The same prompt, settings and seed: once with all heads, once with these changes";
-    this.compare.title = isChanged
-      ? "Reads the same text with these changes, to show which heads attend differently"
-      : "";
+    setHidden(this.write, reason !== "" || !this.beside);
+    setHidden(this.compare, !isChanged || !this.beside);
     this.why.textContent = isChanged
       ? reason || "The tiles and the open head show the attention of the text as it was read, without the change."
       : "Click tiles, press M on one, choose a preset, or scale the open head.";
@@ -118,7 +108,9 @@ class MixingDesk {
       layer: this.store.open[0],
       mask: this.mixer.mask,
     });
-    const presetChips = offered.map(({ key, name, mask, help, reason }) => {
+    // What this model or this text has no heads for is left out; what undoes all keeps its place.
+    const shown = offered.filter(({ key, reason }) => !reason || key === "all");
+    const presetChips = shown.map(({ key, name, mask, help, reason }) => {
       const chip = chipButton(name, null, { "data-preset": key });
       chip.disabled = reason !== "";
       chip.title = reason || help;
@@ -128,10 +120,6 @@ class MixingDesk {
       return chip;
     });
     refill(this.chips, presetChips);
-    // Touch screens have no tooltips.
-    const missing = offered.filter(({ key, reason }) => reason && key !== "all").map(({ reason }) => reason);
-    this.reasons.textContent = [...new Set(missing)].join(" ");
-    this.reasons.hidden = !missing.length;
   }
 
   drawMuted() {
@@ -157,6 +145,7 @@ class MixingDesk {
     const changed = position < 0 ? null : this.mixer.logitsAt(position);
     if (!changed) {
       this.prediction = null;
+      if (!this.mixer.isChanged) this.endings.hide();
       this.conclude(
         this.mixer.isChanged
           ? "Reading the text with these changes…"
@@ -184,6 +173,7 @@ class MixingDesk {
       parts.push(`the written token was ${moved(written)}`);
     }
     this.sentence.textContent = `${parts.join("; ")}.`;
+    if (!this.writingProblem() && !isFile()) void this.endings.show(this.mixer.mask, position);
     const what = maskWords({ ...this.store.pointer, head_mask: this.mixer.mask }) || "With all heads";
     const next = [plainBest, changedBest].map((id) => ({
       id,
@@ -253,7 +243,7 @@ export function reachWords({ n_layer, n_head, head_mask }, mask) {
   }
   const [from, to] = [first + 1, n_layer - 1];
   const later = from === to ? `layer ${to}` : `layers ${from} to ${to}`;
-  return `Beside the next tokens, only where heads of ${later} look can change: they read what is changed here.`;
+  return `Besides the next tokens, only where heads of ${later} look can change: they read what is changed here.`;
 }
 
 /**
