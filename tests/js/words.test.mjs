@@ -14,11 +14,13 @@ import {
   sentence,
   shorten,
   spoken,
+  spokenApart,
   spokenAt,
   textOf,
   unitOf,
   visible,
   spokenInWord,
+  whyQuestion,
   wordUpTo,
 } from "../../web/js/lib/words.mjs";
 import { clock, cost, duration, megabytes } from "../../web/js/train/words.mjs";
@@ -28,6 +30,8 @@ test("a token is in quotes in a sentence, unless it has a name", () => {
   const tokens = [" kite", ",", " ", "<|endoftext|>"];
   assert.deepEqual(tokens.map(spoken), ["“kite”", "“,”", "a space", "the end of the text"]);
   assert.equal(plainly("<|endoftext|>"), "end of text");
+  assert.deepEqual(spokenApart(" kite", "kite"), ["“·kite”", "“kite”"]);
+  assert.deepEqual(spokenApart(" kite", " big"), ["“kite”", "“big”"]);
 });
 
 test("a word up to a token that continues it", () => {
@@ -231,4 +235,11 @@ test("a token is joined to the word before it where no line may end between them
   assert.ok(!joined("Tom"));
   assert.ok(!joined("f", "l")); // letter by letter
   assert.ok(!joined("漢字", "かな")); // of which any may begin a line
+});
+
+test("why a token comes next is asked so that a mark reads well, too", () => {
+  const questions = [" kite", "!", '."', "\n", "7"].map((text) => whyQuestion(text, spoken(text)).join(""));
+  const [kite, mark, marks, line, digit] = questions;
+  assert.deepEqual([kite, line, digit], ["Why “kite”?", "Why a line break?", "Why “7”?"]);
+  assert.deepEqual([mark, marks], ["Why does “!” come next?", 'Why does “."” come next?']);
 });

@@ -144,8 +144,11 @@ test("heads whose removal helps are not counted among those that change little",
       [[0], [0]],
     ],
   };
-  const [whole, rest] = knockoutPlain(answer, 1, "so");
-  assert.match(whole, /^This text needs head 0 of layer 0 most: .* 26% less probable\.$/);
+  const [whole, rest] = knockoutPlain(answer, 1, "zero", "so");
+  assert.match(
+    whole,
+    /^This text needs head 0 of layer 0 most: with zeros in place of what it writes, .* 26% less probable\.$/,
+  );
   assert.match(
     rest,
     /^For 1 of 4 heads, removing it alone changes that by less than 5%\. The selected token, “so”, needs head 0 of lay/,
@@ -158,7 +161,8 @@ test("heads whose removal helps are not counted among those that change little",
     ],
   };
   assert.equal(
-    knockoutPlain(without, 0)[0],
-    "No single head is needed: without any one of them, this text is predicted about as well, or better.",
+    knockoutPlain(without, 0, "text_mean")[0],
+    "No single head is needed: with its mean over this text in place of what any one of them writes, this text is " +
+      "predicted about as well, or better.",
   );
 });

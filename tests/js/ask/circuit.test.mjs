@@ -47,7 +47,7 @@ test("the words that heads look at most stand in the order of the text", () => {
 });
 
 test("how faithful a circuit is says what the answers are", () => {
-  const pair = (/** @type {number} */ id) => ({ row: 0, answer: { id, text: " kite" } });
+  const pair = (/** @type {number} */ id) => ({ row: 0, answer: { id, text: " kite" }, clean: 3, corrupted: 1 });
   const answer = /** @type {any} */ ({ kept: 0.912, heads: [{}], edges: [{}, {}], pairs: [pair(1), pair(1)] });
   assert.equal(
     circuitPlain(answer),
@@ -55,6 +55,10 @@ test("how faithful a circuit is says what the answers are", () => {
   );
   assert.match(circuitPlain({ ...answer, mlps: [{}], route: "direct" }), /^1 head, 1 MLP and 2 edges are enough/);
   assert.match(circuitPlain({ ...answer, pairs: [pair(1), pair(2)] }), /towards the answers is left/);
+  assert.match(
+    circuitPlain({ ...answer, pairs: [{ ...pair(1), clean: -2 }] }),
+    /91% of the pull away from “kite” is left/,
+  );
 });
 
 test("one head, and none", () => {

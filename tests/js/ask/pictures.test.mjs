@@ -9,6 +9,9 @@ const { decidedPlain, LayerStrip } = await import("../../../web/js/look/ask/ques
 const { fourBars, mainWords } = await import("../../../web/js/look/ask/questions/four_bars.mjs");
 const { sumAsWritten } = await import("../../../web/js/look/ask/questions/ledger.mjs");
 const { ringWidth } = await import("../../../web/js/look/panels/overlay.mjs");
+const { errorWords } = await import("../../../web/js/look/ask/questions/many.mjs");
+const { HeadList } = await import("../../../web/js/look/ask/head_list.mjs");
+const { percent, signed } = await import("../../../web/js/lib/numbers.mjs");
 const { residualMap } = await import("../../../web/js/look/ask/questions/residual_map.mjs");
 const { atPosition, chosenPosition, positionMap } = await import("../../../web/js/look/ask/prompts/position_map.mjs");
 const { windowStart } = await import("../../../web/js/look/ask/token_grid.mjs");
@@ -129,7 +132,7 @@ test("the means of a template have a column for each position, and a cell choose
   assert.deepEqual(texts(map.element, "tbody tr"), ["L0-0.4", "L10.8"]);
   assert.deepEqual(texts(map.element, '[aria-pressed="true"]'), ["0.8"]); // of the layer furthest from zero
   const cells = /** @type {HTMLElement[]} */ ([...map.element.querySelectorAll("td button")]);
-  assert.equal(cells[1].getAttribute("aria-label"), "“·Anna” (token 1), head 1 of layer 0: -0.4 ± 0.03");
+  assert.equal(cells[1].getAttribute("aria-label"), "“Anna” (token 1), head 1 of layer 0: -0.4 ± 0.03");
   cells[0].click();
   assert.deepEqual(chosen, [0]);
   map.show(found, 0);
@@ -212,4 +215,29 @@ test("the ring of a head is its standard error, on the scale of the ink", () => 
     [0, 2, 8],
   );
   assert.equal(ringWidth({ ...overlay, errors: undefined }, [0, 1]), 0);
+});
+
+test("a standard error is never printed as zero unless it is", () => {
+  const nats = (/** @type {number} */ value) => `${signed(value, 3)} nats`;
+  assert.deepEqual(
+    [0.0004, 0.012, 0].map((error) => errorWords(error, nats)),
+    ["under 0.001 nats", "0.012 nats", "0.000 nats"],
+  );
+  assert.equal(errorWords(0.002, percent), "under 1%");
+});
+
+test("of many heads the list shows those at both ends, if they work against each other", () => {
+  const store = /** @type {any} */ ({ open: [0, 0], pointer: { n_layer: 1, n_head: 20 }, view: {} });
+  const heads = (/** @type {number[]} */ values) =>
+    values.map((value, head) => ({ picture: /** @type {[number, number]} */ ([0, head]), value, text: `${value}` }));
+  const list = new HeadList(store, "Heads");
+  const shown = () => texts(list.element, ".hs-number-cell").map(Number);
+  list.show("change", heads([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, -1, -2]), true);
+  assert.deepEqual(shown(), [9, 8, 7, 6, 5, 4, -1, -2]);
+  list.show("change", heads([9, 8, 7, 6, 5, 4, 3, 2, 1]), true);
+  assert.deepEqual(shown(), [9, 8, 7, 6, 5, 4, 3, 2]);
+  list.show("change", heads([3, -1, -2, -3, -4, -5, -6, -7, -8]), true);
+  assert.deepEqual(shown(), [3, -1, -2, -3, -4, -6, -7, -8]);
+  list.show("size", heads([9, -8, 7, -6, 5, 4, 3, 2, -1]));
+  assert.deepEqual(shown(), [9, -8, 7, -6, 5, 4, 3, 2]);
 });

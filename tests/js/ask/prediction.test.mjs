@@ -106,8 +106,11 @@ test("what favours a token, in two sentences", () => {
   const [token, against] = [{ text: "\n" }, { text: " " }];
   const asked = { token, against, logit: 1.75, probability: 0.9, embedding: 1, heads, mlps: [3, -1], biases: -2.5 };
   assert.deepEqual(whyPlain(asked), [
-    "“↵” is 5.8 times as likely as “·”, since its logit is 1.8 higher. The largest contribution in favour of “↵” " +
-      "comes from the MLP of layer 0 (+3.0).",
+    "A line break is 5.8 times as likely as a space, since its logit is 1.8 higher. The largest contribution in " +
+      "favour of a line break comes from the MLP of layer 0 (+3.0).",
     "Second is head 0 of layer 1 (+1.0); the largest contribution against it comes from the biases (−2.5).",
   ]);
+  const alike = whyPlain({ ...asked, token: { text: " kite" }, against: { text: "kite" } })[0];
+  assert.match(alike, /^“·kite” is 5\.8 times as likely as “kite”/);
+  assert.match(whyPlain({ ...asked, token: { text: " kite" } })[0], /in favour of “kite” /);
 });

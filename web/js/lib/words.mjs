@@ -88,6 +88,27 @@ export const spoken = (text) =>
   isEnd(text) ? "the end of the text" : text in TOKEN_NAMES ? plainly(text) : `“${plainly(text)}”`;
 
 /**
+ * Two tokens in a sentence: exactly where both would read the same.
+ * @param {string} one
+ * @param {string} other
+ * @returns {[string, string]}
+ */
+export const spokenApart = (one, other) =>
+  one !== other && spoken(one) === spoken(other)
+    ? [`“${visible(one)}”`, `“${visible(other)}”`]
+    : [spoken(one), spoken(other)];
+
+/**
+ * The question why a token comes next, in parts. That about a mark is longer: “Why “!”?” would be hard to read.
+ * @template {string | Node} Name
+ * @param {string} text of the token
+ * @param {Name} name of the token
+ * @returns {(string | Name)[]}
+ */
+export const whyQuestion = (text, name) =>
+  text in TOKEN_NAMES || /[\p{L}\p{N}]/u.test(text) ? ["Why ", name, "?"] : ["Why does ", name, " come next?"];
+
+/**
  * A token of a text in a sentence: in quotes, unless it has a name; of a character that is complete, “a part of it”.
  * @param {readonly Pick<Token, "text" | "bytes">[]} tokens
  * @param {number} at

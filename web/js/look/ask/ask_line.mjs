@@ -6,7 +6,7 @@ import { headName } from "../../lib/heads.mjs";
 import { onChange, whenever } from "../../lib/reactive.mjs";
 import { Roving } from "../../widgets/roving.mjs";
 import { QUESTIONS_BY_TOPIC } from "./question_list.mjs";
-import { nextWord, openHead, shownNextWord } from "./subject.mjs";
+import { nextWord, openHead, shownNextWord, whyNext } from "./subject.mjs";
 
 /** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { ShownStep } from "../stage/shown_step.mjs" */
@@ -89,19 +89,19 @@ export class AskLine {
   }
 
   draw() {
-    const { store } = this;
+    const { store, step } = this;
     if (store.isGrowing && this.subjects[0].textContent) return; // its words would move with every token
     const { ask } = store.view.options;
     SUBJECTS.forEach((subject, at) => {
       setChildren(this.subjects[at], this.#name(subject));
-      if (subject === "word") this.subjects[at].setAttribute("aria-label", nextWord(store, this.step));
+      if (subject === "word") this.subjects[at].setAttribute("aria-label", nextWord(store, step));
       setFlag(this.subjects[at], "aria-checked", subject === this.#subject);
     });
     this.#questions.forEach((question, at) => {
       const button = this.offered[at];
       const isWhy = question.key === "attribution";
-      setChildren(button, ...(isWhy ? ["Why ", shownNextWord(store, this.step), "?"] : [shortTitle(question.title)]));
-      if (isWhy) button.setAttribute("aria-label", `Why ${nextWord(store, this.step)}?`);
+      setChildren(button, ...(isWhy ? whyNext(store, step, shownNextWord(store, step)) : [shortTitle(question.title)]));
+      if (isWhy) button.setAttribute("aria-label", whyNext(store, step, nextWord(store, step)).join(""));
       else button.removeAttribute("aria-label");
       button.title = `${question.title} ${question.hook}`;
       setFlag(button, "aria-expanded", ask !== "" && ask === question.key);

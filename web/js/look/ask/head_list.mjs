@@ -10,6 +10,7 @@ import { whenever } from "../../lib/reactive.mjs";
 /** @import { ShownText } from "../state/shown_text.mjs" */
 
 const MAX_SHOWN_ROWS = 8; // rows, until the visitor asks for all of them
+const MIN_SHOWN_NEGATIVE = 3; // of them, in a list from the largest value to the smallest one
 
 /**
  * A row of the list: its bar shows the value, and `text` states it.
@@ -32,6 +33,7 @@ export class HeadList {
   /** @type {HeadRow[]} */
   #rows = [];
   #all = false;
+  #hasTwoEnds = false;
 
   /**
    * @param {ShownText} store
@@ -59,16 +61,18 @@ export class HeadList {
   /**
    * @param {string} column heading of the numbers
    * @param {HeadRow[]} rows in the order to show
+   * @param {boolean} [hasTwoEnds] whether the last ones matter too, where their values are negative
    */
-  show(column, rows) {
+  show(column, rows, hasTwoEnds = false) {
     this.column.textContent = column;
+    this.#hasTwoEnds = hasTwoEnds;
     this.#rows = rows;
     this.draw();
   }
 
   draw() {
     const most = Math.max(...this.#rows.map(({ value }) => Math.abs(value)), 1e-12);
-    const shown = this.#all ? this.#rows : this.#rows.slice(0, MAX_SHOWN_ROWS);
+    const shown = this.#all ? this.#rows : shortened(this.#rows, this.#hasTwoEnds);
     fillRows(
       this.table,
       shown.map((row) => this.makeRow(row, most)),
@@ -112,4 +116,15 @@ export class HeadList {
       else row.removeAttribute("aria-current");
     }
   }
+}
+
+/**
+ * The rows that are shown at first.
+ * @param {HeadRow[]} rows
+ * @param {boolean} hasTwoEnds
+ */
+function shortened(rows, hasTwoEnds) {
+  const last = hasTwoEnds ? rows.slice(MAX_SHOWN_ROWS - MIN_SHOWN_NEGATIVE).filter(({ value }) => value < 0) : [];
+  const kept = last.slice(-MIN_SHOWN_NEGATIVE);
+  return [...rows.slice(0, MAX_SHOWN_ROWS - kept.length), ...kept];
 }

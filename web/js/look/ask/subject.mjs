@@ -3,7 +3,7 @@
 import { headsNamed, withScale } from "../../lib/head_masks.mjs";
 import { isHead } from "../../lib/heads.mjs";
 import { make } from "../../lib/dom.mjs";
-import { capitalised, plainly, spoken, unitOf } from "../../lib/words.mjs";
+import { capitalised, plainly, spoken, unitOf, whyQuestion } from "../../lib/words.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
@@ -102,6 +102,15 @@ export function shownNextWord(store, step) {
   const text = nextText(store, step);
   return text !== undefined && words.startsWith("“") ? make("span", { class: "hs-token-name" }, plainly(text)) : words;
 }
+
+/**
+ * The question why the next word comes, in parts.
+ * @template {string | Node} Name
+ * @param {ShownText} store
+ * @param {ShownStep} step
+ * @param {Name} name of the word
+ */
+export const whyNext = (store, step, name) => whyQuestion(nextText(store, step) ?? "", name);
 
 /**
  * What a group of questions is about.

@@ -8,7 +8,7 @@ import { icon } from "../../lib/icons.mjs";
 import { headAt, headEntries, headName, spokenHead } from "../../lib/heads.mjs";
 import { fixed, share, signed } from "../../lib/numbers.mjs";
 import { whenever } from "../../lib/reactive.mjs";
-import { capitalised, plainly, spoken, unitOf } from "../../lib/words.mjs";
+import { capitalised, plainly, spoken, unitOf, whyQuestion } from "../../lib/words.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { makeTable } from "../../widgets/table.mjs";
 import { copyMenu } from "../export/copy_answer.mjs";
@@ -151,7 +151,8 @@ export class Why {
     store.answer.onStage = null;
     if (!this.isOpen || !store.rows) return;
     const target = step.texts[step.shown?.target ?? -1];
-    setText(this.question, `Why ${target === undefined ? `this ${unitOf(store)}` : spoken(target)}?`);
+    const parts = whyQuestion(target ?? "", target === undefined ? `this ${unitOf(store)}` : spoken(target));
+    setText(this.question, parts.join(""));
     if (isOpened) showAnswer(element);
     const shown = `${store.pointer.run} ${step.query} ${step.shown?.target} ${step.shown?.isKnown} ${step.isOff}`;
     if (shown !== this.#shown) void this.#ask(shown);

@@ -3,7 +3,7 @@
 import { make } from "../../../lib/dom.mjs";
 import { spokenHead } from "../../../lib/heads.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
-import { asWritten, visible } from "../../../lib/words.mjs";
+import { asWritten, spoken } from "../../../lib/words.mjs";
 import { TokenGrid } from "../token_grid.mjs";
 
 /** @import { TokenPicture } from "../token_grid.mjs" */
@@ -42,7 +42,7 @@ export function chosenPosition(named, means) {
 }
 
 /** A position in a sentence. @param {{ text: string }[]} tokens @param {number} position */
-export const positionName = (tokens, position) => `“${visible(tokens[position].text)}” (token ${position})`;
+export const positionName = (tokens, position) => `${spoken(tokens[position].text)} (token ${position})`;
 
 /**
  * @param {PositionMeans} found

@@ -4,7 +4,7 @@ import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, spokenHead } from "../../../lib/heads.mjs";
 import { exact, fixed, share, signed, withoutZero } from "../../../lib/numbers.mjs";
-import { visible } from "../../../lib/words.mjs";
+import { capitalised, spoken, spokenApart, visible } from "../../../lib/words.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
 import { HeadList } from "../head_list.mjs";
 import { askedPrediction, openHead, textBody, textProblem } from "../subject.mjs";
@@ -140,11 +140,12 @@ class Attribution {
 /** A value, short enough for a tile; the colour shows the sign too. @param {number} value */
 const short = (value) => withoutZero(fixed(value, Math.abs(value) < 1 ? 2 : 1));
 
+/** Both tokens in a sentence. @param {Pick<AttributionAnswer, "token" | "against">} answer @returns {string[]} */
+const namesOf = ({ token, against }) => (against ? spokenApart(token.text, against.text) : [spoken(token.text)]);
+
 /** @param {AttributionAnswer} answer @returns {Overlay} */
 const overlayOf = ({ token, against, heads }) => ({
-  title: against
-    ? `What each head adds to the logit of “${visible(token.text)}” minus that of “${visible(against.text)}”`
-    : `What each head adds to the logit of “${visible(token.text)}”`,
+  title: `What each head adds to the logit of ${namesOf({ token, against }).join(" minus that of ")}`,
   values: heads,
   most: Math.max(largestOf(heads.flat()), 1e-6),
   ramp: "change",
@@ -158,8 +159,8 @@ const timesAs = (factor) => (factor < 1.05 ? "as" : `${factor < 10 ? fixed(facto
 
 /** The answer in plain words. @param {AttributionAnswer} answer @returns {[string, string]} */
 export function whyPlain(answer) {
-  const { token, against, logit, probability } = answer;
-  const name = `“${visible(token.text)}”`;
+  const { against, logit, probability } = answer;
+  const [name, other] = namesOf(answer);
   const parts = partsBySize(answer);
   const [first, second] = parts;
   const last = parts[parts.length - 1];
@@ -172,19 +173,20 @@ export function whyPlain(answer) {
     const by = `${first.name}, which adds ${fixed(first.value, 1)} to its logit of ${fixed(logit, 1)}`;
     return [`The largest contribution to ${name} (${share(probability)}) comes from ${by}.`, rest];
   }
-  const other = `“${visible(against.text)}”`;
   const [more, less] = logit >= 0 ? [name, other] : [other, name];
   const by = Math.abs(logit);
-  const lead = `${more} is ${timesAs(Math.exp(by))} likely as ${less}, since its logit is ${fixed(by, 1)} higher`;
+  const times = timesAs(Math.exp(by));
+  const lead = `${capitalised(more)} is ${times} likely as ${less}, since its logit is ${fixed(by, 1)} higher`;
   return [`${lead}. The largest contribution in favour of ${name} comes from ${part(first)}.`, rest];
 }
 
 /** What the answer is about. @param {AttributionAnswer} answer */
 function attributionSentence({ tokens, position, token, against, logit, probability }) {
-  const after = `After “${visible(tokens[position].text)}” at position ${position}, `;
-  const chance = `“${visible(token.text)}” has probability ${exact(probability)}`;
+  const [name, other] = namesOf({ token, against });
+  const after = `After ${spoken(tokens[position].text)} at position ${position}, `;
+  const chance = `${name} has probability ${exact(probability)}`;
   if (!against) return `${after}${chance}: a logit of ${fixed(logit)}.`;
-  return `${after}${chance}; its logit minus that of “${visible(against.text)}” is ${signed(logit, 4)}.`;
+  return `${after}${chance}; its logit minus that of ${other} is ${signed(logit, 4)}.`;
 }
 
 /**

@@ -57,7 +57,7 @@ export const circuit = {
 
 const LINES = [
   "At the left, how much each head looks at a word of the first prompt. To the right, how much of the effect is lost ",
-  "without a line or, below its name, without a head or MLP; dashed lines work against the answer.",
+  "without a line or, below its name, without a head or MLP; dashed lines work against it.",
 ];
 
 const MINIMALITY =
@@ -80,9 +80,9 @@ const edgeName = (edge) => `${nodeName(edge.sender)} → ${receiverName(edge)}`;
  */
 function nodeWords(node) {
   const { layer, head, lost, position, lost_there, promoted } = node;
-  const tokens = promoted.slice(0, 3).map(({ text }) => `“${visible(text)}”`);
+  const tokens = promoted.slice(0, 3).map(({ text }) => spoken(text));
   const read = node.reads
-    ? `it reads “${visible(node.reads.text)}” at position ${node.key} with weight ${fixed(node.weight, 2)}, and `
+    ? `it reads ${spoken(node.reads.text)} at position ${node.key} with weight ${fixed(node.weight, 2)}, and `
     : "";
   return (
     `Without ${spokenNode([layer, head])} alone, ${percent(lost)} of the effect is lost. In the first prompt it ` +
@@ -293,7 +293,7 @@ class Circuit {
       ramp: "change",
       short: (value) => percent(value).replace("%", ""),
       long: percent,
-      ends: ["works against the answer", "needed for the answer"],
+      ends: ["works against the effect", "needed for the effect"],
       arcs: arcsOf(edges),
     });
   }
@@ -307,8 +307,10 @@ export function circuitPlain({ kept, heads, mlps, edges, pairs, route }) {
   const nodes = counted(heads.length, "head") + (route === "direct" ? `, ${counted(mlps.length, "MLP")}` : "");
   const parts = `${nodes} and ${counted(edges.length, "edge")}`;
   const answers = new Set(pairs.map(({ answer }) => answer.id));
-  const towards = answers.size === 1 ? spoken(pairs[0].answer.text) : "the answers";
-  return `${parts} are enough: with everything else silenced, ${percent(kept)} of the pull towards ${towards} is left.`;
+  const named = answers.size === 1 ? spoken(pairs[0].answer.text) : "the answers";
+  // In a pair the corrupted prompt may favour the answer more.
+  const way = pairs.reduce((sum, { clean, corrupted }) => sum + clean - corrupted, 0) < 0 ? "away from" : "towards";
+  return `${parts} are enough: with everything else silenced, ${percent(kept)} of the pull ${way} ${named} is left.`;
 }
 
 /**

@@ -4,7 +4,7 @@ import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, spokenHead } from "../../../lib/heads.mjs";
 import { fixed, percent, probabilityChange, signed, withoutZero } from "../../../lib/numbers.mjs";
-import { capitalised, spoken, textOf, visible } from "../../../lib/words.mjs";
+import { asWritten, capitalised, spoken, textOf } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
 import { selectedToken, textBody, textProblem, tokenName } from "../subject.mjs";
@@ -25,6 +25,11 @@ const METHOD_HELP = {
   text_mean:
     "A removed head adds what it adds on average in this text: its context vectors are replaced with their mean over " +
     "all tokens of it, the later ones included, so a change may come from tokens that the model has not read yet.",
+};
+const IN_PLACE = {
+  zero: "with zeros in place of",
+  mean: "with its mean over the reference passages in place of",
+  text_mean: "with its mean over this text in place of",
 };
 const ABOUT = { text: "whole text", token: "selected token" };
 const MAX_CHIPS = 5; // for which the open head matters most
@@ -160,7 +165,7 @@ class Knockout {
         ? `Without ${spokenHead(first.picture)} it is ${fixed(plain + first.value, 3)}.`
         : "Removing any single head does not increase it.";
     this.sentence.textContent = `The ${of} is ${fixed(plain, 3)} nats. ${without}`;
-    this.list.show("change of the loss → loss without the head (nats)", rows);
+    this.list.show("change of the loss → loss without the head (nats)", rows, true);
     this.showTokens(answer);
     this.overlay({
       title: `Change of the ${of} without each head, in nats`,
@@ -175,7 +180,7 @@ class Knockout {
 
   /** Which head matters most, by name. @param {PerTokenAnswer} answer @param {number} position of the selected token */
   conclusion(answer, position) {
-    return knockoutPlain(answer, position, this.store.tokens[position]?.text);
+    return knockoutPlain(answer, position, this.chosenMethod(), this.store.tokens[position]?.text);
   }
 
   /** The tokens for which the open head matters most. @param {PerTokenAnswer} answer */
@@ -188,8 +193,8 @@ class Knockout {
     const most = changes.map((change, i) => ({ change, position: i + 1 }));
     most.sort((a, b) => b.change - a.change);
     const chips = most.slice(0, MAX_CHIPS).map(({ change, position }) => {
-      const text = visible(this.store.tokens[position]?.text ?? "");
-      const before = visible(textOf(this.store.tokens.slice(Math.max(0, position - 6), position)));
+      const text = asWritten(this.store.tokens[position]?.text ?? "");
+      const before = textOf(this.store.tokens.slice(Math.max(0, position - 6), position)).trim();
       const chip = chipButton(`${text} ${signed(change, 3)}`);
       chip.title = `Token ${position}, after “${before}”: ${signed(change, 3)} nats without this head`;
       chip.addEventListener("click", () => this.store.selection.look(position - 1));
@@ -203,10 +208,12 @@ class Knockout {
  * Which head matters most: for the text, and for the selected token.
  * @param {Pick<PerTokenAnswer, "delta" | "token_delta">} answer
  * @param {number} position of the selected token
+ * @param {keyof typeof METHODS} method what replaces a removed head
  * @param {string} [text] of the selected token
  * @returns {[string, string]}
  */
-export function knockoutPlain({ delta, token_delta }, position, text = "") {
+export function knockoutPlain({ delta, token_delta }, position, method, text = "") {
+  const inPlace = IN_PLACE[method];
   const [picture, value] = largest(delta);
   const changes = delta.flat();
   const slight = changes.filter((change) => Math.abs(change) < Math.log1p(SLIGHT_CHANGE)).length;
@@ -215,8 +222,9 @@ export function knockoutPlain({ delta, token_delta }, position, text = "") {
     `${percent(SLIGHT_CHANGE)}.`;
   const whole =
     value < MIN_CHANGE
-      ? "No single head is needed: without any one of them, this text is predicted about as well, or better."
-      : `This text needs ${spokenHead(picture)} most: without it, its tokens are on average ` +
+      ? `No single head is needed: ${inPlace} what any one of them writes, this text is predicted about as well, or ` +
+        "better."
+      : `This text needs ${spokenHead(picture)} most: ${inPlace} what it writes, the tokens are on average ` +
         `${probabilityChange(value)}.`;
   const rest = value < MIN_CHANGE ? "" : count;
   if (position < 1) return [whole, rest];

@@ -4,7 +4,7 @@ import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { headName, spokenHead } from "../../../lib/heads.mjs";
 import { exact, fixed, number, share, signed } from "../../../lib/numbers.mjs";
-import { spoken, visible } from "../../../lib/words.mjs";
+import { capitalised, plainly, spoken, visible } from "../../../lib/words.mjs";
 import { dotProduct, exponentialShare, looks } from "../../../widgets/arithmetic.mjs";
 import { formula, fraction, row, sub, sum, sup } from "../../../widgets/formula.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
@@ -58,13 +58,14 @@ function build({ store, conclude }) {
     /** @param {LedgerAnswer} answer */
     draw(answer) {
       const { tokens, layer, head, position, weights, token, part, logit } = answer;
-      const [from, to] = position.map((place) => `“${visible(tokens[place].text)}” (position ${place})`);
+      const [from, to] = position.map((place) => `${spoken(tokens[place].text)} (position ${place})`);
       const weight = exact(weights[position[1]]);
       sentence.textContent = `In ${spokenHead([layer, head])}, ${from} looks at ${to} with the weight ${weight}.`;
       const name = spokenHead([layer, head]);
+      const given = share(weights[position[1]]);
       const [query, key] = position.map((place) => spoken(tokens[place].text));
       conclude(
-        `${query} gives ${share(weights[position[1]])} of its attention in ${name} to ${key}. What it takes there ` +
+        `${capitalised(query)} gives ${given} of its attention in ${name} to ${key}. What it takes there ` +
           `adds ${signed(part, 2)} to the score of ${spoken(token.text)}, which is ${fixed(logit, 2)} in all.`,
       );
       stamp.show(largestError(answer), TOLERANCE);
@@ -111,7 +112,7 @@ export function sumAsWritten(answer, go) {
   const times = mask === 1 ? [] : [" × ", link(number(mask), VALUE)];
   return [
     line(
-      `${from} looks at ${to}`,
+      `${capitalised(from)} looks at ${to}`,
       link(fixed(score, 2), SCORE),
       " × ",
       number(scale, 3),
@@ -218,7 +219,7 @@ function stageStep({ position: [from, to], frequencies }, stage, after) {
 
 /** @param {LedgerAnswer} answer */
 function scoreStep({ tokens, position: [from, to], query, key, products, score, scale, scaled }) {
-  const pair = looks(visible(tokens[from].text), visible(tokens[to].text));
+  const pair = looks(plainly(tokens[from].text), plainly(tokens[to].text));
   const title = [
     ...pair,
     `: the ${query.length} numbers of its query times those of the key add up to ${fixed(score)}.`,
@@ -233,11 +234,11 @@ function scoreStep({ tokens, position: [from, to], query, key, products, score, 
 
 /** @param {LedgerAnswer} answer */
 function maskStep({ tokens, position: [from], n_masked, n_before }) {
-  const name = `“${visible(tokens[from].text)}”`;
+  const name = spoken(tokens[from].text);
   const later = n_masked === 1 ? "The one token" : `Each of the ${n_masked} tokens`;
   const words = n_masked
     ? `${later} after ${name} has a score of −∞, whose exponential is 0: a query never sees what comes later.`
-    : `${name} is the last token, so there is nothing after it to mask.`;
+    : `${capitalised(name)} is the last token, so there is nothing after it to mask.`;
   const before = n_before === 1 ? "So has the first token" : `So have the first ${n_before} tokens`;
   const window = n_before ? `${before}: a query in this layer sees only the ${from + 1 - n_before} up to itself.` : "";
   return step("Mask", make("p", {}, words), ...(window ? [make("p", {}, window)] : []));
@@ -290,7 +291,7 @@ function logitStep(answer) {
   const { token, weighted, reading, terms, part, parts, head_part } = answer;
   const title = [
     "The head’s rows of the output projection write this into the residual stream. There the final norm and the ",
-    `output head read the logit of “${visible(token.text)}”. Together they multiply each component by the second `,
+    `output head read the logit of ${spoken(token.text)}. Together they multiply each component by the second `,
     `factor below: ${signed(part, 4)} in all.`,
   ];
   const others = ["What each key adds to the logit through this head:"];
@@ -308,7 +309,7 @@ function logitStep(answer) {
 /** @param {LedgerAnswer} answer */
 function sumStep({ layer, head, position, tokens, token, part, head_part, rest, logit, probability }) {
   const names = [headName([layer, head]), "everything else"];
-  const key = `“${visible(tokens[position[1]].text)}”`;
+  const key = capitalised(spoken(tokens[position[1]].text));
   const title = [
     `${key} adds ${signed(part, 4)}, all keys of this head together ${signed(head_part, 4)}. With the other heads, `,
     "the MLPs, the embedding and the biases, this adds up to the logit:",
@@ -319,7 +320,7 @@ function sumStep({ layer, head, position, tokens, token, part, head_part, rest, 
     make(
       "p",
       {},
-      `After the softmax over the vocabulary, “${visible(token.text)}” has probability ${exact(probability)}.`,
+      `After the softmax over the vocabulary, ${spoken(token.text)} has probability ${exact(probability)}.`,
     ),
   );
 }

@@ -4,7 +4,7 @@ import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { MAX_RAMP_SHADE, palette } from "../../../lib/drawing/palette.mjs";
 import { exact, fixed, share } from "../../../lib/numbers.mjs";
-import { asWritten, spoken, unitOf, visible } from "../../../lib/words.mjs";
+import { asWritten, spoken, spokenApart, unitOf, visible } from "../../../lib/words.mjs";
 import { amountCell } from "../bars.mjs";
 import { shortName, TokenGrid } from "../token_grid.mjs";
 import { askedPrediction, textBody, textProblem } from "../subject.mjs";
@@ -42,17 +42,14 @@ export function decidedPlain({ layers: readings, decided }, position) {
   const when = decided[position];
   const own = readings[last][position];
   const chance = share(own.probability);
-  if (!when) return `${named(own)} leads from the start, and no layer changes that: it ends with ${chance}.`;
+  if (!when) return `${spoken(own.text)} leads from the start, and no layer changes that: it ends with ${chance}.`;
   const before = readings[when - 1][position];
-  const [first, other] = [own, before].map((one) => named(one, own.text.trim() === before.text.trim()));
+  const [first, other] = spokenApart(own.text, before.text);
   const earlier = `before it, ${other} leads with ${share(before.probability)}`;
   if (when === last) return `Only the last layer decides on ${first}, with ${chance}; ${earlier}.`;
   const here = share(readings[when][position].probability);
   return `From layer ${when - 1} on, ${first} leads: with ${here} there and ${chance} at the end; ${earlier}.`;
 }
-
-/** A token in a sentence; exactly where another one would read the same. @param {{ text: string }} token */
-const named = ({ text }, isExact = false) => (isExact ? `“${visible(text)}”` : spoken(text));
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
 function build({ store, conclude }) {
@@ -161,11 +158,11 @@ export class LayerStrip {
     const first = top.slice(0, MAX_NAMED).map(({ text, probability }) => `${asWritten(text)} ${share(probability)}`);
     const where = reading ? `After layer ${reading - 1}` : "Before any layer";
     this.chosen.textContent = `${where}, following ${after}: ${first.join(", ")}. More ink is likelier.`;
-    const token = `“${visible(answer.tokens[position].text)}” at position ${position}`;
+    const token = `${after} at position ${position}`;
     const words =
       reading === answer.layers.length - 1
         ? "This is the model’s own answer."
-        : `${fixed(kl)} nats from the model’s answer. That answer, “${visible(own.text)}”, has probability ` +
+        : `${fixed(kl)} nats from the model’s answer. That answer, ${spoken(own.text)}, has probability ` +
           `${exact(chance)} here.`;
     const rows = top.map(({ text, probability }) => [
       visible(text),

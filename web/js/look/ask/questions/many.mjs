@@ -37,24 +37,26 @@ const weight = (/** @type {number} */ value) => fixed(value, 3);
 /** @type {Record<string, Measure>} */
 const MEASURES = {
   patch: {
-    name: "share of the answer that a head restores",
-    help: "Each head’s output in the prompt is patched into a run of the corrupted prompt (activation patching).",
+    name: "share of the difference that a head restores",
+    help:
+      "Each head’s output in the prompt is patched into a run of the corrupted prompt (activation patching): the " +
+      "share of their difference that this restores, in the logit of the answer minus that of the wrong one.",
     asked: "patch",
     body: { site: "z" },
     number: "exact",
     words: percent,
     ramp: "change",
-    ends: ["away from the answer", "restores the answer"],
+    ends: ["towards the corrupted prompt", "towards the prompt"],
   },
   estimate: {
-    name: "share of the answer that a head restores, estimated by gradients",
+    name: "share of the difference that a head restores, estimated by gradients",
     help: "Attribution patching: the gradient times the difference of each head’s output, in place of a run per head.",
     asked: "patch",
     body: { site: "z", method: "attribution" },
     number: "estimate",
     words: percent,
     ramp: "change",
-    ends: ["away from the answer", "restores the answer"],
+    ends: ["towards the corrupted prompt", "towards the prompt"],
   },
   knockout: {
     name: "loss without a head",
@@ -123,6 +125,16 @@ export const many = {
   defaults: DEFAULTS,
   build: (context) => new ManyPrompts(context),
 };
+
+/**
+ * A standard error with its unit; one that would be printed as zero is “under” the smallest number that is not.
+ * @param {number} error
+ * @param {(value: number) => string} words
+ */
+export function errorWords(error, words) {
+  const text = words(error).replace(/^[+−]/, "");
+  return error > 0 && !/[1-9]/.test(text) ? `under ${text.replace(/0(?=\D*$)/, "1")}` : text;
+}
 
 /** @implements {BuiltQuestion} */
 class ManyPrompts {
@@ -213,7 +225,7 @@ class ManyPrompts {
   draw(answer) {
     const { name, number, words, ramp, ends } = this.measure();
     const withError = (/** @type {number} */ value, /** @type {number} */ error) =>
-      `${words(value)} ± ${words(error).replace(/^[+−]/, "")}`;
+      answer.n > 1 ? `${words(value)} ± ${errorWords(error, words)}` : words(value);
     const { where, at, most } = this.chosen(answer, withError);
     const [values, errors] = [answer.mean, answer.standard_error].map((all) => at(all[number]));
     const rows = headEntries(values).map(({ picture, value }) => {

@@ -164,7 +164,7 @@ class MixingDesk {
     const [changedBest] = mostProbable(changed, 1);
     /** @param {number} id */
     const moved = (id) =>
-      `“${visible(this.texts[id] ?? "")}” ${exact(Math.exp(before[id]))} → ${exact(Math.exp(after[id]))} ` +
+      `${spoken(this.texts[id] ?? "")} ${exact(Math.exp(before[id]))} → ${exact(Math.exp(after[id]))} ` +
       `(${signed(after[id] - before[id], 3)} nats)`;
     const parts = [`After ${tokenName(this.store, position)}: ${moved(plainBest)}`];
     if (changedBest !== plainBest) parts.push(`now the most probable token is ${moved(changedBest)}`);

@@ -4,7 +4,7 @@ import { TITLES } from "../../../calls/question_titles.mjs";
 import { make, setFlag } from "../../../lib/dom.mjs";
 import { spokenHead } from "../../../lib/heads.mjs";
 import { exact, fixed, probabilityChange, signed } from "../../../lib/numbers.mjs";
-import { capitalised, spoken, visible } from "../../../lib/words.mjs";
+import { capitalised, spoken } from "../../../lib/words.mjs";
 import { amountCell, signedCell } from "../bars.mjs";
 import { headAndPrediction } from "../subject.mjs";
 import { fourBars, largestSizes, wordButton } from "./four_bars.mjs";
@@ -63,8 +63,8 @@ function build({ store, conclude }) {
         shown = answer;
         const { tokens, position, layer, head, token, probability, without_head } = answer;
         sentence.textContent =
-          `${capitalised(spokenHead([layer, head]))} at “${visible(tokens[position].text)}” (position ${position}), ` +
-          `where “${visible(token.text)}” has probability ${exact(probability)}.`;
+          `${capitalised(spokenHead([layer, head]))} at ${spoken(tokens[position].text)} (position ${position}), ` +
+          `where ${spoken(token.text)} has probability ${exact(probability)}.`;
         verdict.textContent = agreement(answer);
         keys.show(answer);
         picture.replaceChildren(...fourBars(store, answer));
@@ -77,7 +77,7 @@ function build({ store, conclude }) {
       }
       const { leading, focus } = store.selection;
       const pinned = leading?.key ?? null;
-      const key = pinned === null ? "its strongest key" : `“${visible(answer.tokens[pinned].text)}”`;
+      const key = pinned === null ? "its strongest key" : spoken(answer.tokens[pinned].text);
       next.textContent = `Show the arithmetic behind ${key}`;
       const marked = focus?.query === answer.position ? focus.key : null;
       for (const table of [keys.table, picture]) markKey(table, marked);

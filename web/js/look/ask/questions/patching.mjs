@@ -4,7 +4,7 @@ import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, spokenHead } from "../../../lib/heads.mjs";
 import { fixed, percent } from "../../../lib/numbers.mjs";
-import { capitalised, promptText, spoken, visible } from "../../../lib/words.mjs";
+import { capitalised, promptText, spokenApart } from "../../../lib/words.mjs";
 import { openText } from "../../state/open_text.mjs";
 import { encodeText, findEdit, writeChoices, writeEdit } from "../../state/choices.mjs";
 import { HeadList } from "../head_list.mjs";
@@ -29,14 +29,14 @@ const WAYS = { denoise: "into the changed text", noise: "into the original" };
 /** @type {Record<keyof typeof WAYS, Words>} */
 const WAY_WORDS = {
   denoise: {
-    help: "Denoising: which parts of the original are enough to bring its answer back in the changed text?",
+    help: "Denoising: which parts of the original are enough to bring its prediction back in the changed text?",
     does: "restores",
     do: "restore",
     done: "restored",
     ends: ["away from the original", "towards the original"],
   },
   noise: {
-    help: "Noising: which parts of the original does its answer need? Each is replaced with that of the changed text.",
+    help: "Noising: which parts of the original does its prediction need? Each is replaced by the changed text’s.",
     does: "takes away",
     do: "take away",
     done: "taken away",
@@ -54,7 +54,7 @@ export const patching = {
     "Then activations of the original are patched into a run of the changed text, or the other way round: those that " +
     "bring the answer back, or take it away, carry it (activation patching).",
   caution:
-    "Patching into the changed text: a head that restores much is enough to bring part of the answer back; a head " +
+    "Patching into the changed text: a head that restores much is enough to undo part of the change; a head " +
     "that restores nothing may still be needed. Patching into the original: a head that takes much away is needed " +
     "there; if a head takes nothing away, others may compensate for it. Shares need not add up to 100%.",
   defaults: DEFAULTS,
@@ -206,7 +206,7 @@ class Patching {
 
   /** @param {GridAnswer} answer */
   draw(answer) {
-    const [right, other] = [answer.answer.text, answer.wrong.text].map(spoken);
+    const [right, other] = spokenApart(answer.answer.text, answer.wrong.text);
     const lead = (/** @type {number} */ nats) => `${fixed(Math.abs(nats), 2)} ${nats >= 0 ? "above" : "below"}`;
     const words = WAY_WORDS[this.way()];
     const effects = answer.heads.map((row) => row.map((place) => this.effect(place)));
@@ -272,7 +272,7 @@ export function differenceWords(one, other) {
   const differences = differing(one, other);
   const named = differences
     .slice(0, MAX_NAMED_POSITIONS)
-    .map((at) => `token ${at} (“${visible(one[at].text)}” / “${visible(other[at].text)}”)`);
+    .map((at) => `token ${at} (${spokenApart(one[at].text, other[at].text).join(" / ")})`);
   const more = differences.length - named.length;
   if (more) named.push(`${more} more`);
   const words = named.length > 1 ? `${named.slice(0, -1).join(", ")} and ${named.at(-1)}` : named[0];

@@ -59,7 +59,7 @@ export function residualMap(store) {
   /** @param {Carried} answer @param {string} done "restored" or "taken away" */
   const show = (answer, done) => {
     caption.textContent =
-      `Above, the two texts from the first changed word on. A number is the per cent of the answer’s lead that is ` +
+      `Above, the two texts from the first changed word on. A number is the per cent of their difference that is ` +
       `${done} when what the model has there, after a layer, is exchanged alone.`;
     const map = mapOf(answer, done);
     grid.show(map, map.first, 0);
