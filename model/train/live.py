@@ -24,6 +24,7 @@ from torch import Tensor
 
 from ..drawing.thumbnails import encode_weights
 from ..errors import CheckpointError
+from ..lens.head_roles import Look, RoleScores, clear_role
 from ..lens.text_pass import TextPass
 from ..loaded import load
 from ..serving.threads import available_cores
@@ -50,6 +51,19 @@ SHOWN_CHARACTERS = 400  # characters from the end of a generated text
 MAX_THREADS = 4  # more threads do not speed up models this small
 
 
+def clear_roles(measured: RoleScores) -> list[list[tuple[Look, float] | None]]:
+    """``[layer][head]``: the role that the head clearly has and its score, None for a head without one."""
+    n_layer, n_head = measured.entropy.shape
+    scores = {look: each.tolist() for look, each in measured.scores.items()}
+
+    def role_of(layer: int, head: int) -> tuple[Look, float] | None:
+        own: dict[Look, float] = {look: each[layer][head] for look, each in scores.items()}
+        role = clear_role(own, measured.uniform)
+        return (role, own[role]) if role else None
+
+    return [[role_of(layer, head) for head in range(n_head)] for layer in range(n_layer)]
+
+
 class LiveTrainer(Trainer):
     """A run that passes losses, samples and snapshots to ``report`` as they are produced.
 
@@ -68,6 +82,7 @@ class LiveTrainer(Trainer):
         self.trained_seconds = 0.0
         self.lowest = math.inf  # of the losses during training
         self.kept = copy.deepcopy(self.averaged.state_dict())  # the weights with the lowest loss
+        self.kept_seconds = 0.0  # of training, after which they had it
         self.before = (0.0, 0)  # the training loss and the steps between the last two measurements
         self.sentence = sentence_of(self.loaded.tokenizer.decode(self.data.validation[:1000].tolist()))
         self.sentence_ids = self.loaded.tokenizer.encode(self.sentence)[: min(MAX_SENTENCE, settings.context_length)]
@@ -154,6 +169,7 @@ class LiveTrainer(Trainer):
         if loss < self.lowest:
             self.lowest, self.progress["best_step"] = loss, step
             self.kept = copy.deepcopy(self.averaged.state_dict())
+            self.kept_seconds = self.progress["seconds"]
         seconds = self.progress["seconds"]
         self.report(
             {"kind": "loss", "step": step, "seconds": seconds, "validation_loss": loss, "train_loss": train_loss}
@@ -174,22 +190,26 @@ class LiveTrainer(Trainer):
     def snapshot(self) -> None:
         started = self.clock()
         super().snapshot()
-        heads = self.progress["heads"][-1:]
-        attention = self.attention()
-        self.report(
-            {
-                "kind": "snapshot",
-                "step": self.progress["step"],
-                "seconds": self.progress["seconds"],
-                "heads": heads[0] if heads else None,
-                "cells": base64.b64encode(attention).decode(),
-            }
-        )
         if self.progress["step"] == 0:
             self.report({"kind": "sample", "step": 0, "text": self.short_sample()})
         elif isinstance(self.schedule, ByClock):
             pause = (self.clock() - started) / SNAPSHOT_PART
             self.schedule.snapshots.skip(self.done + pause / self.settings.seconds)
+
+    def keep_snapshot(self, step: int) -> RoleScores | None:
+        """Report the heads as well. The last report is about the weights that are kept, which may be earlier ones."""
+        scores = super().keep_snapshot(step)
+        is_newest = step == self.progress["step"]
+        self.report(
+            {
+                "kind": "snapshot",
+                "step": step,
+                "seconds": self.progress["seconds"] if is_newest else self.kept_seconds,
+                "heads": scores and {**scores.rounded(), "roles": clear_roles(scores)},
+                "cells": base64.b64encode(self.attention()).decode(),
+            }
+        )
+        return scores
 
     def attention(self) -> bytes:
         """Every head's attention weights on the sentence: lower triangles, row by row, encoded like thumbnails."""

@@ -26,7 +26,7 @@ from ..checkpoint.write import remove_leftovers, write_snapshot
 from ..config import GPTConfig
 from ..errors import counted
 from ..gpt import GPT
-from ..lens.head_roles import MIN_CONTEXT_LENGTH, role_scores
+from ..lens.head_roles import MIN_CONTEXT_LENGTH, RoleScores, role_scores
 from ..loaded import LoadedModel
 from ..modules.initial_weights import init_weights
 from ..tokenizer import END_OF_TEXT
@@ -218,13 +218,15 @@ class Trainer:
         """Store the weights of this step, and score the roles of their heads."""
         self.keep_snapshot(self.progress["step"])
 
-    def keep_snapshot(self, step: int) -> None:
+    def keep_snapshot(self, step: int) -> RoleScores | None:
         """Store the current weights of ``averaged`` as those of ``step``, with the scores of their heads."""
         write_snapshot(self.folder, step, self.config, self.averaged.state_dict())
-        if self.config.context_length >= MIN_CONTEXT_LENGTH:
-            heads = self.progress["heads"]
-            heads.append({"step": step, **role_scores(self.loaded).rounded()})
-            heads.sort(key=lambda row: row["step"])
+        if self.config.context_length < MIN_CONTEXT_LENGTH:
+            return None
+        scores, heads = role_scores(self.loaded), self.progress["heads"]
+        heads.append({"step": step, **scores.rounded()})
+        heads.sort(key=lambda row: row["step"])
+        return scores
 
     def sample(self, seed: int = SAMPLE_SEEDS[0]) -> str:
         """A text that the current weights generate from the prompt."""

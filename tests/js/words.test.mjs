@@ -74,7 +74,7 @@ test("a character of several tokens stands on the last of them", () => {
   assert.deepEqual(PARTS.slice(2, 5).map(nameWithBytes), ["““” (<0x9C>)", "“<0xD0>”", "“Х” (<0xA5>)"]);
   assert.deepEqual(
     [0, 1, 2, 3, 6].map((at) => spokenAt(PARTS, at)),
-    ["“a”", "a part of ““”", "““”", "a part of “Х”", "“<0xF0><0x9F>”"],
+    ["“a”", "a part of ‘“’", "‘“’", "a part of “Х”", "“<0xF0><0x9F>”"],
   );
   assert.equal(wordUpTo(PARTS, 5), "Хи");
   assert.equal(wordUpTo(PARTS, 3), "<0xD0>");

@@ -74,7 +74,7 @@ def test_events_report_loss_heads_and_samples(trained: tuple[Visitor, list[dict[
     assert end["loss"] == pytest.approx(min(losses), abs=1e-3) and losses[-1] < min(losses) + 0.05
     assert losses[0] == pytest.approx(start["uniform"], abs=0.1) and end["loss"] < losses[0]
     steps = [event["step"] for event in of["snapshot"]]
-    assert steps[0] == 0 and steps[-1] == end["step"] and steps == sorted(set(steps))
+    assert steps[0] == 0 and {end["step"], end["kept"]} <= set(steps) and len(set(steps)) == len(steps)
     assert all(event["state"] != "failed" and event["name"] == name for event in of["state"])
 
 
@@ -127,7 +127,7 @@ def test_trained_model_writes_and_is_traced(
     assert [each["name"] for each in landing["models"]] == ["tiny", name]
     assert "A text of" in landing["models"][1]["about"]
     steps = visitor.get(f"/look/steps/{name}").json()
-    assert steps["steps"] == [event["step"] for event in events if event["kind"] == "snapshot"]
+    assert steps["steps"] == sorted(event["step"] for event in events if event["kind"] == "snapshot")
     body = {"model": name, "prompt": "the cat", "max_new_tokens": 4, "seed": 1}
     with visitor.stream("POST", "/look/write", json=body) as stream:
         pointers = [json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: ")]

@@ -71,7 +71,7 @@ def about(source: Path | str) -> str:
     for paragraph in re.split(r"\n\s*\n", data or text):
         line = " ".join(paragraph.split())
         if line and line[0] not in "#!|<`-*[":
-            sentence = re.split(r"(?<=[.!?;])\s", line)[0]
+            sentence = re.split(r"(?<=[.!?])\s", line)[0]
             return sentence if len(sentence) <= MAX_ABOUT else sentence[: MAX_ABOUT - 1] + "…"
     return ""
 

@@ -37,11 +37,11 @@ test("the caption of the losses says which text each curve is measured on", () =
 test("the result of a training is told in chances, and in nats only beside the numbers", () => {
   const end = /** @type {const} */ ({ kind: "end", loss: 0.6, bigram: 1.9, step: 300, seconds: 19, text: "" });
   assert.equal(
-    aboutResult({ ...end, kept: 300, stopped: false }),
+    aboutResult({ ...end, kept: 300, stopped: false }, 0.6, 1.9),
     "In text that is new to it, the right character gets a chance of 55%: letter pairs alone give it 15%.",
   );
   assert.match(
-    aboutResult({ ...end, loss: 2.3, kept: 200, stopped: true }),
+    aboutResult({ ...end, kept: 200, stopped: true }, 2.3, 1.9),
     /^Stopped early\. .* 10%: letter pairs alone do better, with 15%\. The weights of step 200, .* are kept\.$/,
   );
   assert.match(resultInNats(end), /0\.600 nats per character, and the bigram model of 1\.900/);

@@ -47,14 +47,16 @@ test("width and strength grow with the gain, and heads that are not named are fo
   }
 });
 
-test("what a head does is where it looks here; a measured role counts where the head does that", () => {
+test("what a head does is its measured role, where it does that here; without one, where it looks here", () => {
   const even = [0.25, 0.25, 0.25, 0.25];
   assert.equal(kindOf(role("induction"), even, true), "copies");
   assert.equal(kindOf(role("induction"), [0.1, 0.6, 0.2, 0.1], false), "other");
   assert.equal(kindOf(role("previous token"), [0.2, 0.2, 0.35, 0.25], false), "previous");
   assert.equal(kindOf(role("previous token"), [0.1, 0.6, 0.2, 0.1], false), "other");
   assert.equal(kindOf(role("first token"), even, false), "first");
-  assert.equal(kindOf(role("no clear role"), [0.1, 0.2, 0.5, 0.2], false), "previous");
+  assert.equal(kindOf(role("no clear role"), [0.1, 0, 0.9, 0], false), "other");
+  assert.equal(kindOf(role("first token"), [0.1, 0, 0.9, 0], false), "other");
+  assert.equal(kindOf(null, [0.1, 0, 0.9, 0], false), "previous");
   assert.equal(kindOf(null, [0.4, 0.2, 0.2, 0.2], false), "first");
   assert.equal(kindOf(null, even, false), "other");
   assert.equal(kindOf(null, [1], false), "first"); // a text of one word

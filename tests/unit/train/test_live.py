@@ -15,6 +15,7 @@ import torch
 import model
 from helpers.models import ALPHABET, tiny_model
 from helpers.training import TRAINING_TEXT
+from model.lens.head_roles import COPYING, NO_ROLE, head_roles
 from model.tokenizer import CharTokenizer
 from model.train.live import MAX_SENTENCE, WINDOWS, LiveTrainer, Throttle, sentence_of, watched_windows
 from model.train.losses import SMOOTHING, bigram_loss, uniform_loss, validation_loss
@@ -76,6 +77,13 @@ def test_the_weights_with_the_lowest_held_out_loss_are_kept(tmp_path: Path) -> N
     # The slider over the snapshots has these weights too, with the scores of their heads.
     assert (out / f"steps/{best:06d}.safetensors").is_file() and (out / "steps/000120.safetensors").is_file()
     assert best in (steps := [row["step"] for row in report["heads"]]) and steps == sorted(set(steps))
+    # They are the last that is shown, and their heads have the roles that they have when the model is opened.
+    shown = [event for event in told if event["kind"] == "snapshot"][-1]
+    seconds = {event["step"]: event["seconds"] for event in told if event["kind"] == "loss"}
+    assert (shown["step"], shown["seconds"]) == (best, seconds[best])
+    labels = [label for row in head_roles(loaded).labels for label in row]
+    for role, label in zip((role for row in shown["heads"]["roles"] for role in row), labels, strict=True):
+        assert label == role[0].replace("_", " ") if role else label in (NO_ROLE, COPYING)
 
 
 class EveryStep(LiveTrainer):

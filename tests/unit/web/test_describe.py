@@ -33,7 +33,7 @@ def said(folder: Path, card: str) -> str:
 
 
 def test_the_first_sentence_about_the_data(tmp_path: Path) -> None:
-    assert said(tmp_path, CARD) == "Trained on the plays of Shakespeare;"
+    assert said(tmp_path, CARD) == "Trained on the plays of Shakespeare; 1 MB."
     assert said(tmp_path, CARD.partition("## Data")[0]) == "A small GPT that writes plays."
     assert said(tmp_path, "Only this") == "Only this"
     assert said(tmp_path, "# Title\n\n- a list\n") == ""

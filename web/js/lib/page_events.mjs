@@ -4,7 +4,7 @@
 
 /** Another model is chosen in the bar: `announceModel` announces it, `chosenModel` reads it. */
 export const modelChosen = "headscope-model";
-/** The list of models has changed; the detail names the one to open, "" for none. */
+/** The list of models has changed; the detail names the one that writes at once, "" for none. */
 export const modelsChanged = "headscope-models";
 /** Another page is shown; `document.body.dataset.page` is its name. */
 export const pageShown = "headscope-page";

@@ -83,9 +83,12 @@ const TOKEN_NAMES = {
 /** A token as one would say it: without the space before it. @param {string} text */
 export const plainly = (text) => TOKEN_NAMES[text] ?? (text.trim() || visible(text));
 
-/** A token in a sentence: in quotes, unless it has a name. @param {string} text */
-export const spoken = (text) =>
-  isEnd(text) ? "the end of the text" : text in TOKEN_NAMES ? plainly(text) : `“${plainly(text)}”`;
+/** A token in a sentence: in quotes, unless it has a name; a quotation mark in single ones. @param {string} text */
+export const spoken = (text) => {
+  if (isEnd(text)) return "the end of the text";
+  const said = plainly(text);
+  return text in TOKEN_NAMES ? said : /[“”"]/.test(said) ? `‘${said}’` : `“${said}”`;
+};
 
 /**
  * Two tokens in a sentence: exactly where both would read the same.

@@ -410,8 +410,8 @@ class Page {
     }
   }
 
-  /** @param {string} name */
-  async chooseModel(name) {
+  /** Show a model's opening, and how its heads formed. @param {string} name @param {boolean} [writes] a text instead */
+  async chooseModel(name, writes = false) {
     this.#leaveOpening();
     this.abandon();
     this.workspace.mixer.reset();
@@ -425,16 +425,17 @@ class Page {
       this.view.closeAsk(); // the question was about another text
       this.follow(pointer);
       showOpening(this.store);
-      this.bar.suggest(String(pointer.settings?.prompt ?? ""));
-      this.workspace.stage.birth.playSoon();
-      this.texts.address.shown = `?model=${encodeURIComponent(name)}`;
-      this.router.add(this.texts.address.shown);
+      const prompt = String(pointer.settings?.prompt ?? "");
+      this.bar.suggest(prompt);
+      this.router.add((this.texts.address.shown = `?model=${encodeURIComponent(name)}`));
+      if (writes) this.writeText(prompt, false);
+      else this.workspace.stage.birth.playSoon();
     } catch (error) {
       this.store.report(`Could not open ${name}: ${/** @type {Error} */ (error).message}`);
     }
   }
 
-  /** The models have changed: list them again, and open one of them. @param {string} open its name; "" for none */
+  /** The models have changed: list them again, and let one write. @param {string} open its name; "" for none */
   async #reloadModels(open) {
     try {
       const response = await request(`look/landing${open ? `?model=${encodeURIComponent(open)}` : ""}`);
@@ -447,7 +448,7 @@ class Page {
     if (!open) return;
     this.showPage("look");
     this.bar.models.show(open);
-    await this.chooseModel(open);
+    await this.chooseModel(open, true);
   }
 
   /** Tell the lessons, which use the model chosen here. */

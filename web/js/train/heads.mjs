@@ -6,11 +6,11 @@ import { ThumbnailPainter, weightOf } from "../lib/drawing/images.mjs";
 import { onThemeChange, palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
 import { allHeads, headAt, headName, strongestHead } from "../lib/heads.mjs";
-import { isClearRole, CLEAR_ROLE } from "../lib/metrics.mjs";
+import { CLEAR_ROLE } from "../lib/metrics.mjs";
 import { fromBase64 } from "../lib/bytes.mjs";
 import { Thumbnails } from "../lib/drawing/thumbnails.mjs";
 import { visible } from "../lib/words.mjs";
-import { aboutRoles } from "./words.mjs";
+import { aboutRoles, bestFor, roleWords } from "./words.mjs";
 import { legend, TimeChart } from "./time_chart.mjs";
 import { StepSlider } from "./step_slider.mjs";
 
@@ -19,12 +19,13 @@ import { StepSlider } from "./step_slider.mjs";
 const SCALE = new Scale({ scale: "sqrt", threshold: 0, hideFirst: false });
 const CELL = 12; // pixels of a cell of the large picture
 
-const ROLE_NAMES = /** @type {const} */ (["previous_token", "induction", "duplicate_token"]);
-
-/** The index of the head with the highest score for any role. @param {NonNullable<SnapshotEvent["heads"]>} heads */
+/** The index of the head that looks back most clearly. @param {NonNullable<SnapshotEvent["heads"]>} heads */
 function clearest(heads) {
-  const scores = heads.previous_token.flatMap((row, layer) =>
-    row.map((_, head) => Math.max(...ROLE_NAMES.map((role) => heads[role][layer][head]))),
+  const scores = heads.roles.flatMap((row, layer) =>
+    row.map((has, head) => {
+      const highest = Math.max(...ROLE_ENTRIES.map(([role]) => heads[role][layer][head]));
+      return highest + (has && has[0] in ROLES ? 1 : 0); // a clear role comes first
+    }),
   );
   return scores.indexOf(Math.max(...scores));
 }
@@ -75,7 +76,7 @@ export class HeadsPanel {
       const cells = fromBase64(event.cells);
       thumbnails.merge({ rows: this.#start.tokens.length, factor: 1, first: 0 }, cells);
       this.slider.add({ step: event.step, event, thumbnails });
-    }
+    } else if (event.kind === "end") this.slider.seek(event.kept);
   }
 
   /** @param {StartEvent} start */
@@ -128,11 +129,7 @@ export class HeadsPanel {
     const heads = this.slider.shown?.event.heads;
     if (!heads || !this.#start) return "";
     const [layer, head] = headAt(this.#open, this.#start);
-    const best = ROLE_NAMES.reduce((a, b) => (heads[b][layer][head] > heads[a][layer][head] ? b : a));
-    const score = heads[best][layer][head];
-    return isClearRole(score, heads.uniform)
-      ? `: ${best.replace("_", " ")} ${score.toFixed(2)}`
-      : ": no clear role yet";
+    return `: ${roleWords(heads.roles[layer][head])}`;
   }
 
   /** The strongest weight under the pointer, or what the picture shows. @param {PointerEvent | null} event */
@@ -170,18 +167,23 @@ const UNIFORM_ENTRY = { name: "attention spread evenly", css: "ht-uniform" };
 export class ScoresPanel {
   /** @type {SnapshotEvent[]} */
   #snapshots = [];
+  #kept = -1; // the step whose weights are kept, once the training has ended
   /** @type {StartEvent | null} */
   #start = null;
 
   constructor() {
     this.chart = new TimeChart("Highest score of any head for each role");
     this.best = make("ul", { class: "ht-best" });
+    const lesson = make("a", { href: "#learn/11" }, "See how one is born");
+    const born = "No induction head yet: it takes far more training than this. ";
+    this.none = make("p", { hidden: true }, born, lesson, ", in lesson 11.");
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Roles of heads"));
     this.element = make("section", { class: "hs-panel ht-scores", "aria-label": "Roles of heads" }, top);
     this.element.append(
       this.chart.element,
       legend([...ROLE_ENTRIES.map(([, role]) => role), UNIFORM_ENTRY]),
       this.best,
+      this.none,
     );
     const about = make("p", { class: "hs-hint" }, aboutRoles(CLEAR_ROLE));
     this.element.append(make("details", {}, make("summary", {}, "How a role is measured"), about));
@@ -190,9 +192,11 @@ export class ScoresPanel {
 
   reset() {
     this.#snapshots = [];
+    this.#kept = -1;
     this.#start = null;
     this.chart.element.replaceChildren();
     this.best.replaceChildren();
+    this.none.hidden = true;
   }
 
   /** @param {TrainEvent} event */
@@ -201,16 +205,20 @@ export class ScoresPanel {
     else if (event.kind === "snapshot" && event.heads) {
       this.#snapshots.push(event);
       this.#draw();
+    } else if (event.kind === "end") {
+      this.#kept = event.kept;
+      this.#draw();
     }
   }
 
   #draw() {
-    const last = this.#snapshots.at(-1);
+    const last = this.#snapshots.find(({ step }) => step === this.#kept) ?? this.#snapshots.at(-1);
     if (!this.#start || !last?.heads) return;
+    const inTime = [...this.#snapshots].sort((a, b) => a.seconds - b.seconds); // the last may be an earlier one, kept
     const lines = ROLE_ENTRIES.map(([role, { name, css }]) => ({
       name,
       css,
-      points: this.#snapshots.flatMap((snapshot) =>
+      points: inTime.flatMap((snapshot) =>
         snapshot.heads
           ? [/** @type {[number, number]} */ ([snapshot.seconds, strongestHead(snapshot.heads[role]).value])]
           : [],
@@ -219,13 +227,18 @@ export class ScoresPanel {
     const highest = Math.max(...lines.flatMap(({ points }) => points.map(([, value]) => value)));
     const { heads } = last;
     const { uniform } = heads;
+    this.none.hidden = this.#kept < 0 || bestFor("induction", heads).isClear;
     const levels = [{ name: "", css: "ht-uniform", value: uniform }];
-    const range = { last: Math.max(this.#start.seconds, last.seconds), low: 0, high: Math.max(0.2, highest * 1.15) };
+    const range = {
+      last: Math.max(this.#start.seconds, inTime[inTime.length - 1].seconds),
+      low: 0,
+      high: Math.max(0.2, highest * 1.15),
+    };
     this.chart.draw(lines, levels, range);
     const rows = ROLE_ENTRIES.map(([role, { name, help }]) => {
-      const { picture, value: score } = strongestHead(heads[role]);
-      const best = `${headName(picture)} comes closest with ${score.toFixed(2)}`;
-      const words = isClearRole(score, uniform) ? `${headName(picture)}, ${score.toFixed(2)}` : `none yet; ${best}`;
+      const { picture, value, isClear } = bestFor(role, heads);
+      const score = value.toFixed(2);
+      const words = isClear ? `${headName(picture)}, ${score}` : `none yet; ${headName(picture)} scores ${score}`;
       return make("li", {}, make("b", {}, name), ` (${help}): ${words}`);
     });
     this.best.replaceChildren(...rows);

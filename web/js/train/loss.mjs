@@ -4,7 +4,7 @@
 import { thousands } from "../lib/numbers.mjs";
 import { make } from "../lib/dom.mjs";
 import { legend, TimeChart } from "./time_chart.mjs";
-import { aboutLosses, aboutRise, chance, clock, resultInNats, weights } from "./words.mjs";
+import { aboutLosses, aboutRise, chance, clock, keptLosses, resultInNats, weights } from "./words.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 import { fillTable, makeCell, makeTable } from "../widgets/table.mjs";
 
@@ -34,8 +34,7 @@ export class LossPanel {
   #losses = [];
   /** @type {StartEvent | null} */
   #start = null;
-  /** @type {number | null} the bigram model's loss on all held-out text, once the training has ended */
-  #pairs = null;
+  #hasEnded = false;
 
   constructor() {
     this.chart = new TimeChart("Chance of the right character over the training", (seconds) => this.#point(seconds));
@@ -54,6 +53,11 @@ export class LossPanel {
     new ResizeObserver(() => this.#draw()).observe(this.chart.element);
   }
 
+  /** The losses of the weights that are kept. */
+  get kept() {
+    return keptLosses(this.#losses);
+  }
+
   get isEmpty() {
     return !this.#losses.length;
   }
@@ -63,7 +67,8 @@ export class LossPanel {
       this.#before = { name: this.#name, start: this.#start, losses: this.#losses };
     }
     this.#losses = [];
-    this.#start = this.#pairs = null;
+    this.#start = null;
+    this.#hasEnded = false;
     this.hint.textContent = "";
     this.rise.hidden = true;
     this.now.textContent = "";
@@ -84,10 +89,8 @@ export class LossPanel {
       this.hint.textContent = aboutLosses(event);
     } else if (event.kind === "loss") this.#losses.push(event);
     else if (event.kind === "end") {
-      this.#pairs = event.bigram;
+      this.#hasEnded = true;
       this.hint.textContent += ` ${resultInNats(event)}`;
-      this.#draw();
-      return;
     } else return;
     this.#explain();
     this.#draw();
@@ -136,7 +139,6 @@ export class LossPanel {
     this.#compare();
     if (!this.#start || !this.#losses.length) return;
     const { uniform, bigram, seconds } = this.#start;
-    const pairs = this.#pairs ?? bigram;
     const earlier = this.#other?.losses ?? [];
     const lines = [
       ...(earlier.length ? [{ ...EARLIER, points: pointsOf(earlier, "validation_loss") }] : []),
@@ -145,7 +147,7 @@ export class LossPanel {
     ];
     const levels = [
       { name: `guessing ${chance(uniform)}`, css: "ht-uniform", value: Math.exp(-uniform) },
-      { name: `letter pairs ${chance(pairs)}`, css: "ht-bigram", value: Math.exp(-pairs) },
+      { name: `letter pairs ${chance(bigram)}`, css: "ht-bigram", value: Math.exp(-bigram) },
     ];
     const last = Math.max(seconds, ...[this.#losses, earlier].map((losses) => losses.at(-1)?.seconds ?? 0));
     const highest = Math.max(...lines.flatMap(({ points }) => points.map(([, value]) => value)));
@@ -164,7 +166,7 @@ export class LossPanel {
   get #risenFrom() {
     const last = this.#losses.at(-1);
     if (!last) return null;
-    const lowest = this.#losses.reduce((best, row) => (row.validation_loss < best.validation_loss ? row : best), last);
+    const lowest = keptLosses(this.#losses);
     return last.validation_loss > lowest.validation_loss + MIN_RISE ? lowest : null;
   }
 
@@ -184,10 +186,11 @@ export class LossPanel {
     this.#point(row && row !== this.#losses.at(-1) ? row.seconds : null);
   }
 
-  /** Show the losses at a time, or the newest ones. @param {number | null} seconds */
+  /** Show the losses at a time; for null the newest or, at the end, the kept ones. @param {number | null} seconds */
   #point(seconds) {
     this.chart.markAt(null);
-    const row = seconds === null ? this.#losses.at(-1) : nearest(this.#losses, seconds);
+    const now = this.#hasEnded ? this.kept : this.#losses.at(-1);
+    const row = seconds === null ? now : nearest(this.#losses, seconds);
     if (!row) return;
     if (seconds !== null) this.chart.markAt(row.seconds);
     const training = row.train_loss === null ? "" : ` · training ${chance(row.train_loss)}`;

@@ -1,5 +1,7 @@
 /** The server's messages about trainings (web/training). Browsers never load this file. */
 
+import type { RoleName } from "../types.js";
+
 /** A model size that can be trained here (web/training/training_request.py). */
 export interface Size {
   name: string;
@@ -26,13 +28,17 @@ export interface TrainState {
   mine: { name: string; state: string; size: string } | null;
 }
 
+/** A role whose scores are shown. */
+export type ScoredRole = "previous_token" | "duplicate_token" | "induction";
+
 /** The scores of every head for a role, `[layer][head]`. */
 export interface HeadScores {
-  step: number;
   previous_token: number[][];
   duplicate_token: number[][];
   induction: number[][];
   uniform: number;
+  /** The role that each head clearly has and its score, null without one (`clear_role`, model/lens/head_roles.py). */
+  roles: ([role: RoleName, score: number] | null)[][];
 }
 
 export interface StartEvent {

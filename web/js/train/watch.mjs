@@ -34,6 +34,7 @@ export class Watch {
   /** @type {StateEvent} */
   #state = { kind: "state", state: "starting", name: "" };
   #seconds = 0; // of the whole training
+  #pairs = 0; // the loss of letter pairs
   each = ""; // how long a training takes, for those who wait
   #isStopping = false;
   #isAsking = false; // whether the visitor is being asked to confirm the deletion of a finished model
@@ -131,6 +132,7 @@ export class Watch {
         break;
       case "start":
         this.#seconds = event.seconds;
+        this.#pairs = event.bigram;
         this.says.textContent =
           `${weights(event.n_parameters)}, random at first, learn from ${thousands(event.train_tokens)} characters ` +
           `(${event.vocab_size} different ones). ${thousands(event.validation_tokens)} more are held out for a test.`;
@@ -149,7 +151,7 @@ export class Watch {
       case "end":
         this.bar.value = 1;
         this.detail.textContent = `${thousands(event.step)} steps in ${clock(event.seconds)}`;
-        this.says.textContent = aboutResult(event);
+        this.says.textContent = aboutResult(event, this.loss.kept.validation_loss, this.#pairs);
         break;
     }
   }

@@ -1,8 +1,9 @@
 // How the Train tab writes numbers.
 
+import { headEntries } from "../lib/heads.mjs";
 import { counted, thousands } from "../lib/numbers.mjs";
 
-/** @import { EndEvent, LossEvent, Size } from "./types.js" */
+/** @import { EndEvent, HeadScores, LossEvent, ScoredRole, Size } from "./types.js" */
 
 /** @param {number} bytes */
 export const megabytes = (bytes) => (bytes < 1e5 ? `${thousands(bytes)} bytes` : `${(bytes / 1e6).toFixed(1)} MB`);
@@ -59,8 +60,17 @@ export function aboutLosses({ watched_tokens, validation_tokens }) {
   );
 }
 
-/** The result of a training on the whole held-out tenth, in chances. @param {EndEvent} end */
-export function aboutResult({ loss, bigram, step, kept, stopped }) {
+/** The losses of the weights that are kept: the first of the lowest. @param {LossEvent[]} losses */
+export const keptLosses = (losses) =>
+  losses.reduce((best, row) => (row.validation_loss < best.validation_loss ? row : best), losses[0]);
+
+/**
+ * The result of a training in chances, the same that the chart shows.
+ * @param {Pick<EndEvent, "step" | "kept" | "stopped">} end
+ * @param {number} loss of the weights that are kept
+ * @param {number} bigram that of letter pairs, on the same characters
+ */
+export function aboutResult({ step, kept, stopped }, loss, bigram) {
   const early = stopped ? "Stopped early. " : "";
   const pairs = `letter pairs alone ${loss > bigram ? "do better, with" : "give it"} ${chance(bigram)}`;
   const which = kept < step ? ` The weights of step ${thousands(kept)}, which did best, are kept.` : "";
@@ -70,7 +80,7 @@ export function aboutResult({ loss, bigram, step, kept, stopped }) {
 /** The same in nats. @param {Pick<EndEvent, "loss" | "bigram">} end */
 export const resultInNats = ({ loss, bigram }) =>
   `On the whole held-out tenth, the kept weights have a loss of ${loss.toFixed(3)} nats per character, and the ` +
-  `bigram model of ${bigram.toFixed(3)}, which is now its line in the chart.`;
+  `bigram model of ${bigram.toFixed(3)}.`;
 
 /**
  * Why the held-out loss has risen since it was lowest. Only a model whose training loss falls meanwhile overfits.
@@ -87,10 +97,27 @@ export function aboutRise({ step, validation_loss, train_loss }, last) {
   );
 }
 
+/**
+ * The head that best fits a role: of those that clearly have it or, if none has it, of all.
+ * @param {ScoredRole} role
+ * @param {HeadScores} heads
+ */
+export function bestFor(role, heads) {
+  const all = headEntries(heads[role]);
+  const clear = all.filter(({ picture: [layer, head] }) => heads.roles[layer][head]?.[0] === role);
+  const best = (clear.length ? clear : all).reduce((most, one) => (one.value > most.value ? one : most));
+  return { ...best, isClear: clear.length > 0 };
+}
+
+/** What a head clearly does. @param {HeadScores["roles"][number][number]} has */
+export const roleWords = (has) =>
+  has ? `${has[0].replace("_", " ")}, ${has[1].toFixed(2)} on random characters` : "no clear role";
+
 /** What the scores of the roles are. @param {number} clear the least score of a clear role */
 export const aboutRoles = (clear) =>
   "The mean attention weight that the best head for each role gives to the role’s target, on random characters " +
-  `that are repeated once. A role is clear if its score is at least ${clear}, and three times that of attention ` +
+  "that are repeated once. A head clearly has the role that it scores highest on, of these three, resting on the " +
+  `first character and looking at itself, if the score is at least ${clear}, and three times that of attention ` +
   "spread evenly. In ten measured trainings on the sample text, of 1,049 to 1,343 steps each, a head for the " +
   "previous token had one every time: two characters say more about the next one than the last alone. A training " +
   "on a busy server may end before that, and induction needs far more steps.";

@@ -14,7 +14,7 @@ export const kindWords = (unit) => ({
 });
 
 export const MATTERS = 0.1; // of the largest gain, for the word or against it: a head with less is fog
-const MIN_PREVIOUS = 0.4; // of its attention: a head that gives the word before it this much looks there, role or not
+const MIN_PREVIOUS = 0.4; // of the attention of a head whose role is not known
 const MIN_FIRST = 0.3;
 const [THIN, FOG] = [0.75, 0.16]; // CSS pixels, opacity
 const SEEN = 0.02; // of the largest gain: the thread of a head with less is seen only while the head is pointed at
@@ -52,7 +52,8 @@ export function strongest(row) {
 }
 
 /**
- * What a head does at a step: by where it looks there. Its measured role counts only where it does that here, too.
+ * What a head does at a step: its measured role, which counts where the head does that here, too. One look at the word
+ * before is no role; it counts only as long as the role is not known, as at the steps of a training.
  * @param {Pick<HeadRole, "label"> | null} role
  * @param {ArrayLike<number>} row its weights
  * @param {boolean} isCopying whether it copies the next word
@@ -61,9 +62,10 @@ export function strongest(row) {
 export function kindOf(role, row, isCopying) {
   if (isCopying) return "copies";
   const key = strongest(row);
-  const last = row.length - 1;
-  if (last > 0 && key === last - 1 && (row[key] >= MIN_PREVIOUS || role?.label === "previous token")) return "previous";
-  return key === 0 && (row[0] >= MIN_FIRST || role?.label === "first token") ? "first" : "other";
+  const isPrevious = role ? role.label === "previous token" : row[key] >= MIN_PREVIOUS;
+  if (isPrevious && key === row.length - 2) return "previous";
+  const isFirst = role ? role.label === "first token" : row[0] >= MIN_FIRST;
+  return isFirst && key === 0 ? "first" : "other";
 }
 
 /** @param {number} gain @param {number} most CSS pixels of the widest thread */

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { Playback } from "../../web/js/look/state/playback.mjs";
+import { Playback } from "../../../web/js/look/state/playback.mjs";
 
 let now = 0;
 let frames = [];
