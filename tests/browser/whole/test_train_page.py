@@ -65,6 +65,7 @@ def test_a_gpt_is_trained_watched_and_opened(page: Any) -> None:
     expect(heading).to_have_text(f"Trained: {name}")
     page.get_by_role("button", name="Write with it").click()
     expect_model(page, name, "2 layers")
+    expect_status(page, re.compile("tokens written$"))  # without another click
     expect(page.get_by_role("slider", name="Training step")).to_be_visible()
     expect(text(page)).not_to_be_empty()
     with page.expect_download() as download:
