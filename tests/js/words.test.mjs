@@ -241,5 +241,5 @@ test("why a token comes next is asked so that a mark reads well, too", () => {
   const questions = [" kite", "!", '."', "\n", "7"].map((text) => whyQuestion(text, spoken(text)).join(""));
   const [kite, mark, marks, line, digit] = questions;
   assert.deepEqual([kite, line, digit], ["Why “kite”?", "Why a line break?", "Why “7”?"]);
-  assert.deepEqual([mark, marks], ["Why does “!” come next?", 'Why does “."” come next?']);
+  assert.deepEqual([mark, marks], ["Why does “!” come next?", 'Why does ‘."’ come next?']);
 });
