@@ -114,7 +114,7 @@ class Circuit {
     this.overlay = overlay;
     this.set = new SetChooser({ store, choices, choose }, { [TEXT]: "this text, with a word changed" });
     this.twin = changedText({ store, choices, choose });
-    this.own = make("div", {}, ...this.twin.controls);
+    this.own = this.twin.form;
     this.nodes = tabs("Nodes", NODES, (nodes) => choose({ nodes }));
     this.ablations = tabs("What replaces what is ablated", ABLATIONS, (ablation) => choose({ ablation }));
     this.help = make("p", { class: "hs-hint" });

@@ -125,12 +125,11 @@ class Patching {
       },
       () => {}, // the question also works without examples
     );
-    this.controls = [
-      this.examples,
-      ...this.twin.controls,
+    this.twin.form.append(
       make("div", { class: "hs-field" }, make("span", {}, "patch"), this.ways.element),
       smallButton("Patch", this.twin.apply, { class: "hs-primary" }),
-    ];
+    );
+    this.controls = [this.examples, this.twin.form];
     this.element = make(
       "div",
       { class: "hs-patching" },
