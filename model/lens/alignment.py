@@ -57,7 +57,8 @@ def align(a: Sequence[int], b: Sequence[int], *, is_given: bool = True, n_prompt
 
     Texts of equal length are aligned position by position. Otherwise the tokens of a longest common subsequence are
     aligned, and between them tokens that are replaced with the same number of others. In texts with little in common,
-    an equal stretch that is shorter than the differences on both sides counts as a coincidence.
+    an equal stretch that is shorter than the differences on both sides counts as a coincidence. If nothing after the
+    texts diverge is aligned, the first tokens that differ are: they have read the same beginning.
 
     ``is_given`` says that one of the texts was given as a whole. In two texts that a model wrote, equal tokens after
     the texts diverge may be a coincidence: unless the texts have much in common, they are aligned by ``align_growing``.
@@ -81,6 +82,8 @@ def align(a: Sequence[int], b: Sequence[int], *, is_given: bool = True, n_prompt
         if one == other:
             pieces += [token_piece(i + k, j + k, same=same) for k in range(one)]
         i, j = i + one, j + other
+    if len(pieces) == start > 0:
+        pieces.append(token_piece(start, start, same=False))
     return Alignment(pieces, start)
 
 

@@ -237,7 +237,7 @@ test("a side is named after what differs in it", () => {
   const titles = (a, b, alignment = inOrder("1")) => sideTitles(a, b, alignment);
   assert.deepEqual(titles(side("a|b"), side("a| "), inOrder("10", 1)), [
     "First text",
-    "Branch at token 1: “·” instead of “b”",
+    "Branch at token 1: a space instead of “b”",
   ]);
   assert.deepEqual(titles(side("a|b"), side("a|c", { settings: { seed: 7 } }))[1], "Another text, seed 7");
   assert.deepEqual(titles(side("a"), side("a", { model: "tiny@16" })), ["tiny", "tiny, training step 16"]);
@@ -246,6 +246,8 @@ test("a side is named after what differs in it", () => {
     "Without head 0 of layer 0, 0·2 × 0.5",
   ]);
   assert.deepEqual(titles(side("a"), side("a")), ["First text", "The same text"]);
+  assert.equal(titles(side("a|b"), side("a"))[1], "The beginning of the first text");
+  assert.equal(titles(side("a"), side("a|b"))[1], "The first text, and more");
   assert.equal(
     titles(side("a|b|c|d"), side("x|b|y|z", { state: "read" }), inOrder("0100", 0))[1],
     "Another text: “x” instead of “a” at token 0, and 1 other change",

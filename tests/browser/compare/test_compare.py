@@ -61,7 +61,7 @@ def test_a_muted_head(page: Any, server: Server) -> None:
     tiles.get_by_role("button", name=re.compile("^Restore 0·2,")).click()
     expect(page.get_by_role("region", name="Without head 3 of layer 1", exact=True)).to_be_visible()
     page.get_by_role("button", name="Restore all").click()
-    expect(page.get_by_text("No head attends differently.")).to_be_visible()
+    expect(page.get_by_text("No head attends differently")).to_be_visible()
     # A text shown alone says, too, that a head is removed.
     tiles.get_by_role("button", name=re.compile("^Mute 1·3,")).click()
     expect(page.get_by_role("region", name="Without head 3 of layer 1", exact=True)).to_be_visible()

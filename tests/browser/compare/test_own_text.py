@@ -61,7 +61,7 @@ def test_a_minimal_pair_with_several_changes(page: Any, server: Server) -> None:
     first = write_one(page, TEXT)
     second = first.replace("now", "own")
     shared = sum(one == other for one, other in zip(first, second, strict=True))
-    compare(page, "with another text", opens=False)
+    compare(page, "texts", opens=False)
     field = page.get_by_label("Text to compare with")
     expect(field).to_have_value(first)
     # An unreadable text is refused there, with a message.
@@ -102,7 +102,7 @@ def test_texts_of_different_lengths(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     first = write_one(page, TEXT)
     second = "now or here" + first[3:18] + "own" + first[22:]  # eight more, one less, and some that change
-    compare(page, "with another text", opens=False)
+    compare(page, "texts", opens=False)
     give(page, second)
     expect(page.get_by_role("group", name="Text B")).to_have_text(second)
     check_ranking(page, expected_differences(loaded, first, second))
@@ -130,7 +130,7 @@ def test_one_text_ends_before_the_other(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     first = write_one(page, TEXT)
     second = first + " the winter"
-    compare(page, "with another text", opens=False)
+    compare(page, "texts", opens=False)
     give(page, second)
     slider, steps = page.get_by_label("Step", exact=True), page.locator(".hs-pair-step")
     expect(page.get_by_role("group", name="Text B")).to_have_text(second)
@@ -158,7 +158,7 @@ def test_pressed_buttons_can_be_read(browser: Any, server: Server, scheme: str) 
     expect(page.locator(".hs-head-scale [aria-pressed='true']")).to_be_visible()
     assert min(page.evaluate(CONTRAST, ".hs-head-scale [aria-pressed='true']")) >= 4.5
     page.get_by_role("button", name="Compare this text").click()
-    page.get_by_role("menuitem", name="with another text").click()
+    page.get_by_role("menuitem", name="texts").click()
     give(page, "")
     assert min(page.evaluate(CONTRAST, ".hs-own-text :is(p, button, textarea)")) >= 4.5
     page.get_by_role("button", name="Cancel").click()

@@ -50,7 +50,7 @@ def test_ids_and_prompts_are_sent_as_they_are(browser: Profiles, launch: Callabl
     assert row["prompt"][: len(ids)] == ids and row["corrupted"].startswith(PROMPT.replace("the", "and", 1))
     assert len(row["prompt"]) == len(ids) + 7
 
-    compare(page, "with another text", opens=False)
+    compare(page, "texts", opens=False)
     form = page.get_by_role("form", name="Another text")
     assert form.get_by_label("Text to compare with").input_value().startswith(PROMPT)
     form.get_by_role("button", name="Cancel").click()

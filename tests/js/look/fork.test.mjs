@@ -6,7 +6,8 @@ import { test } from "node:test";
 import { openWindow } from "../widgets/small_dom.mjs";
 
 openWindow("");
-const { findingWords, likeliestOf } = await import("../../../web/js/look/compare/finding.mjs");
+const { findingWords, fromFirstChange, likeliestOf, whyAlike } =
+  await import("../../../web/js/look/compare/finding.mjs");
 const { chanceWords } = await import("../../../web/js/look/compare/fork.mjs");
 
 const text = (settings, state = "done", more = {}) => ({ state, settings, branch: null, ...more });
@@ -77,4 +78,32 @@ test("a word may be missing in the vocabulary of B, and a row in what is known",
   assert.match(say(likeliestOf([alone, other], 7, 3)), /B “k” \(50%\)\. The vocabulary of B has no “kite”\.$/);
   assert.equal(likeliestOf([KITE], 7, 8), null);
   assert.match(say({ a: row("<|endoftext|>", [0, 0], 0.9, 0), b: NEW }), /The end of the text falls from 90% to 0%\.$/);
+});
+
+const { Alignment } = await import("../../../web/js/look/compare/alignment.mjs");
+
+/** Two texts of tokens between bars, the first `shared` of which are the same, and how many pieces are aligned. */
+function texts(a, b, shared, pieces, divergence = null) {
+  const [left, right] = [a, b].map((line) => line.split("|").map((word) => ({ text: word })));
+  const all = Array.from({ length: pieces }, (_, i) => ({ a0: i, a1: i + 1, b0: i, b1: i + 1, same: i < shared }));
+  const store = (tokens) => ({ tokens, length: tokens.length });
+  return {
+    alignment: new Alignment(all, divergence),
+    stores: { a: store(left), b: store(right) },
+    firstRow: divergence ?? pieces,
+  };
+}
+
+test("where no head can differ, it is said why", () => {
+  assert.match(whyAlike(texts("a|b|c", "a|b", 2, 2)), /A begins with all of B/);
+  assert.match(whyAlike(texts("a|b", "a|b|c", 2, 2)), /B begins with all of A/);
+  assert.match(whyAlike(texts("a|b", "a|b", 2, 2)), /the same text/);
+  assert.match(whyAlike(texts("x|y", "z", 0, 0, 0)), /^$/); // nothing is aligned: nothing is said of the heads
+  assert.match(whyAlike(texts("a|b", "a|b|c", 2, 2, 2)), /no token after the texts diverge/);
+  assert.equal(whyAlike(texts("a|b", "a|c", 1, 2, 1)), "");
+});
+
+test("where only the last word was changed, the heads are compared from there", () => {
+  const words = fromFirstChange(texts(" at| my| kite", " at| his", 1, 2, 1));
+  assert.match(words, /from “my” in A to “his” in B: the first words that differ/);
 });

@@ -18,6 +18,7 @@ const BRANCHES = ["a", "b"];
  * @property {number | null} part its probability; null if it is not known
  * @property {string} [title]
  * @property {boolean} [isChosen]
+ * @property {boolean} [isShared] whether the other branch has it, too
  * @property {number} [at] its token, for `choose`
  */
 
@@ -65,7 +66,7 @@ export class ForkDrawing {
   }
 
   /** @param {BranchWord} word */
-  #word({ text, part, title = "", isChosen = false, at }) {
+  #word({ text, part, title = "", isChosen = false, isShared = false, at }) {
     const number = part === null ? "" : share(part).replace("under ", "<");
     const inside = [make("b", {}, text), make("small", {}, number)];
     const word = this.choose
@@ -74,7 +75,7 @@ export class ForkDrawing {
     word.style.setProperty("--part", String(part ?? 0));
     word.title = title;
     if (isChosen) word.setAttribute("aria-current", "true");
-    return make("li", {}, word);
+    return make("li", { class: isShared ? "hs-fork-same" : null }, word);
   }
 
   /** Lines from the last shared word to both branches. */

@@ -33,7 +33,7 @@ export function compareMenu(store, texts) {
       listed = list;
       /** @type {[string, () => void][]} */
       const items = [];
-      items.push(["with another text", () => own.open()]);
+      items.push(["texts", () => own.open()]);
       if (settings.prompt) items.push(["with a new seed", () => texts.writing.writeAnother()]);
       items.push(["with heads muted", () => mute()]);
       for (const { name } of models) {
@@ -71,7 +71,7 @@ function otherStep(model, steps) {
   return { model: model === base ? `${base}@${steps[Math.floor((steps.length - 1) / 2)]}` : base, head_mask: null };
 }
 
-class OwnText {
+export class OwnText {
   /**
    * @param {ShownText} store
    * @param {Texts} texts

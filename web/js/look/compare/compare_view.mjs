@@ -1,13 +1,15 @@
 // Two texts on one screen: both texts, one scrubber, one head on each side with their difference, and the next token.
 
-import { make } from "../../lib/dom.mjs";
+import { make, PHONE, setText } from "../../lib/dom.mjs";
 import { onThemeChange } from "../../lib/drawing/palette.mjs";
+import { isSameMask } from "../../lib/head_masks.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { visible } from "../../lib/words.mjs";
 import { Scrubber } from "../panels/scrubber.mjs";
 import { colourControls } from "../panels/view_controls.mjs";
 import { isBusy } from "../state/pointer.mjs";
+import { OwnText } from "./compare_menu.mjs";
 import { Fork } from "./fork.mjs";
 import { badge, LETTERS, sideTitles } from "./names.mjs";
 import { differencePanel, sideHead } from "./open_heads.mjs";
@@ -24,6 +26,7 @@ import { effect, onChange, whenever } from "../../lib/reactive.mjs";
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */
 /** @import { Texts } from "./texts.mjs" */
+/** @import { TableView } from "../../widgets/table_view.mjs" */
 
 export class CompareView {
   /** @param {Texts} texts @param {HTMLElement[]} buttons next to those that end the comparison */
@@ -33,28 +36,22 @@ export class CompareView {
     this.ranking = new Ranking(pair);
     this.reader = new SecondModel(texts);
     this.heads = new RankedHeads(texts, this.ranking);
-    this.texts = { a: new PairText(pair, "a"), b: new PairText(pair, "b", this.reader.element) };
-    const table = textsTable(pair);
-    const clock = pairScrubber(pair);
-    clock.append(table.element);
-    const bar = make("div", { class: "hs-compare-bar" });
-    const close = smallButton("← Back to the text", () => texts.close());
-    close.title = "Show the text as it was before";
+    this.texts = { a: new PairText(pair, "a"), b: new PairText(pair, "b") };
+    this.compared = { a: make("span", {}), b: make("span", {}) };
+    this.change = smallButton("Change B", () => this.changeSecond());
+    this.own = new OwnText(pair.stores.b, texts, () => this.change.focus());
     this.finding = make("span", {});
     const back = smallButton("Back to the answer", () => texts.close());
     this.why = make("p", { class: "hs-compare-why" }, this.finding, " ", back);
     this.why.hidden = true;
-    const keep = [smallButton("Keep A", () => texts.showAlone("a")), smallButton("Keep B", () => texts.showAlone("b"))];
-    keep.forEach((button, at) => (button.title = `Show text ${"AB"[at]} alone`));
-    bar.append(close, moreMenu([...keep, ...buttons, table.toggle, ...colourControls(pair.view)]));
+    const inFull = textsInFull(pair, this.texts);
     const next = new PairNext(pair);
     this.fork = new Fork(pair);
     const head = wipe(pair, sideHead(pair, "a"), differencePanel(pair), sideHead(pair, "b"));
-    const both = [this.texts.a.element, this.texts.b.element];
     this.grid = make("div", { class: "hs-compare-grid" }, next.element, this.fork.element, this.heads.element);
-    this.grid.append(head, clock, ...both, this.fork.chance);
-    this.element = make("div", { class: "hs-compare", role: "region", "aria-label": "Compare" }, bar);
-    this.element.append(this.why, this.grid);
+    this.grid.append(head, inFull.element);
+    this.element = make("div", { class: "hs-compare", role: "region", "aria-label": "Compare" });
+    this.element.append(this.#bar(texts, buttons, inFull.table), this.own.element, this.why, this.grid);
     whenever(
       () => [...pair.progress, ...pair.heads.opened, pair.stores.b.problem],
       () => this.name(),
@@ -69,9 +66,37 @@ export class CompareView {
     });
   }
 
+  /**
+   * The way back, what is compared, and what else can be done.
+   * @param {Texts} texts
+   * @param {HTMLElement[]} buttons
+   * @param {TableView} table of both texts
+   */
+  #bar(texts, buttons, table) {
+    const { pair, heads, reader } = this;
+    const close = smallButton("← Back to the text", () => texts.close());
+    close.title = "Show the text as it was before";
+    const keep = [smallButton("Keep A", () => texts.showAlone("a")), smallButton("Keep B", () => texts.showAlone("b"))];
+    keep.forEach((button, at) => (button.title = `Show text ${"AB"[at]} alone`));
+    const mute = smallButton("Mute heads in B", () => heads.muteHere());
+    const tables = [heads.table.toggle, table.toggle];
+    for (const toggle of tables) setText(toggle, toggle.ariaLabel ?? ""); // both are in one menu
+    const more = moreMenu([...keep, mute, ...tables], [...buttons, ...colourControls(pair.view)]);
+    const sides = SIDES.map((side) => make("span", {}, badge(side), " ", this.compared[side]));
+    const compared = make("p", { class: "hs-compared" }, ...sides);
+    return make("div", { class: "hs-compare-bar" }, close, compared, reader.element, this.change, more);
+  }
+
+  /** Another text B, or other heads that are off in it, in its place. */
+  changeSecond() {
+    const { a, b } = this.pair.stores;
+    if (isSameMask(a.pointer.head_mask, b.pointer.head_mask)) this.own.open();
+    else this.heads.muteHere();
+  }
+
   /** Another comparison begins: it is seen once it is known how the texts align, so that nothing on it moves. */
   begin() {
-    this.grid.classList.add("hs-unaligned");
+    this.element.classList.add("hs-unaligned");
     this.ranking.begin();
     this.name();
   }
@@ -97,21 +122,52 @@ export class CompareView {
     const [a, b] = sideTitles(pair.stores.a, pair.stores.b, pair.alignment);
     texts.a.name(a);
     texts.b.name(b);
-    this.fork.name("a", a);
-    this.fork.name("b", b);
+    setText(this.compared.a, a);
+    setText(this.compared.b, b);
+    this.change.hidden = pair.stores.a.pointer.sha256 !== pair.stores.b.pointer.sha256; // its model is chosen there
     const isWritten = SIDES.some((side) => isBusy(pair.stores[side].pointer.state));
-    if (isWritten || (pair.isComplete && pair.isAligned && !pair.isGrowing)) this.grid.classList.remove("hs-unaligned");
+    if (isWritten || (pair.isComplete && pair.isAligned && !pair.isGrowing))
+      this.element.classList.remove("hs-unaligned");
     this.element.dataset.state = pair.isGrowing ? "writing" : "done";
   }
 }
 
-/** What is needed now and then. @param {HTMLElement[]} parts */
-function moreMenu(parts) {
+/**
+ * What is needed now and then.
+ * @param {HTMLElement[]} acts whose results are seen elsewhere: the menu closes
+ * @param {HTMLElement[]} parts
+ */
+function moreMenu(acts, parts) {
   const more = quietAction(icon("more"), null, { "aria-label": "More" });
-  const panel = make("div", { class: "hs-popover hs-stage-menu", hidden: true }, ...parts);
+  const panel = make("div", { class: "hs-popover hs-stage-menu", hidden: true }, ...acts, ...parts);
   const element = make("div", { class: "hs-popover-anchor hs-compare-more" }, more, panel);
-  new Popover(element, more, (isOpen) => (panel.hidden = !isOpen));
+  const popover = new Popover(element, more, (isOpen) => (panel.hidden = !isOpen));
+  for (const act of acts) act.addEventListener("click", () => popover.toggle(false), { capture: true });
   return element;
+}
+
+/**
+ * Both texts with all tokens, their clock, and their table. A phone shows them when they are asked for.
+ * @param {Pair} pair
+ * @param {Record<SideName, PairText>} texts
+ */
+function textsInFull(pair, texts) {
+  const table = textsTable(pair);
+  const clock = pairScrubber(pair);
+  clock.append(table.element);
+  const both = make("div", { class: "hs-compare-both" }, clock, texts.a.element, texts.b.element);
+  const element = make(
+    "details",
+    { class: "hs-compare-texts" },
+    make("summary", {}, "Both texts, token by token"),
+    both,
+  );
+  element.open = !matchMedia(PHONE).matches;
+  table.toggle.addEventListener("click", () => {
+    element.open = true;
+    table.element.scrollIntoView({ block: "nearest" });
+  });
+  return { element, table };
 }
 
 /** @param {Pair} pair */

@@ -1,9 +1,12 @@
-// What a comparison found, as a sentence: what each text expects as its next word, and what became of A's word in B.
+// What a comparison found, as sentences: what each text expects as its next word, what became of A's word in B, and
+// what the numbers of the heads mean.
 
 import { share } from "../../lib/numbers.mjs";
-import { isEnd, spoken } from "../../lib/words.mjs";
+import { isEnd, spoken, spokenInWord } from "../../lib/words.mjs";
 
+/** @import { SideName } from "./alignment.mjs" */
 /** @import { NextRow } from "./difference.mjs" */
+/** @import { Pair } from "./pair.mjs" */
 
 /**
  * @typedef {object} Likeliest the likeliest next word of both texts
@@ -50,4 +53,29 @@ function whatBecame({ text, a, b }) {
   const [from, to] = [percent(a), percent(b)];
   if (from === to) return `${word} has ${to} in both.`;
   return `${word} ${b < (a ?? 0) ? "falls" : "rises"} from ${from} to ${to}.`;
+}
+
+/**
+ * Why no head can attend differently; "" where one could.
+ * @param {Pick<Pair, "alignment" | "firstRow" | "stores">} pair
+ */
+export function whyAlike({ alignment: { pieces, divergence }, firstRow, stores: { a, b } }) {
+  if (!pieces.length || firstRow < pieces.length) return "";
+  if (divergence !== null) return ": no token after the texts diverge has a counterpart";
+  if (a.length === b.length) return ": both are the same text, read in the same way";
+  const [short, long] = a.length < b.length ? ["A", "B"] : ["B", "A"];
+  return `: ${long} begins with all of ${short}, and reads it in the same way`;
+}
+
+/**
+ * What the numbers of the heads mean where only the first tokens that differ are compared.
+ * @param {Pick<Pair, "alignment" | "stores">} pair
+ */
+export function fromFirstChange({ alignment, stores }) {
+  const said = (/** @type {SideName} */ side) => spokenInWord(stores[side].tokens, alignment.divergesAt(side) ?? 0);
+  const [a, b] = [said("a"), said("b")];
+  return (
+    `How much of its attention each head moves to other words, from ${a} in A to ${b} in B: the first words that ` +
+    "differ, after the same beginning."
+  );
 }

@@ -1,6 +1,6 @@
 // The fork of two texts that are compared, and whether their words were drawn.
 
-import { make } from "../../lib/dom.mjs";
+import { make, PHONE } from "../../lib/dom.mjs";
 import { whenever } from "../../lib/reactive.mjs";
 import { plainly, shownText, spoken, textOf } from "../../lib/words.mjs";
 import { ForkDrawing } from "../../widgets/fork_drawing.mjs";
@@ -13,7 +13,8 @@ import { badge, LETTERS } from "./names.mjs";
 /** @import { Pair } from "./pair.mjs" */
 /** @import { BranchWord } from "../../widgets/fork_drawing.mjs" */
 
-const MOST_BRANCH = 40; // tokens of a branch
+const MOST_BRANCH = 40; // tokens of a branch; the whole texts stand below
+const MOST_ON_PHONE = 12;
 
 /** How the words of a text came into it. @typedef {{ rule: "given" | "likeliest" | "drawn", how: string }} Rule */
 
@@ -68,16 +69,12 @@ export class Fork {
     this.drawing = new ForkDrawing(labels, (side, at) => pair.stores[side].selection.select(at));
     this.chance = make("p", { class: "hs-fork-chance" });
     this.element = make("section", { class: "hs-fork", "aria-label": "One sentence that forks" });
-    this.element.append(this.drawing.element);
+    for (const side of SIDES) this.drawing.names[side].append(badge(side));
+    this.element.append(this.drawing.element, this.chance);
     whenever(
       () => [...pair.progress, ...pair.place],
       () => this.draw(),
     );
-  }
-
-  /** @param {SideName} side @param {string} title */
-  name(side, title) {
-    this.drawing.names[side].replaceChildren(badge(side), " ", title);
   }
 
   draw() {
@@ -114,14 +111,17 @@ export class Fork {
 
   /** @param {SideName} side @param {number} from @param {number} chosen @returns {BranchWord[]} */
   #branch(side, from, chosen) {
-    const { tokens, pointer } = this.pair.stores[side];
-    const words = tokens.slice(from, from + MOST_BRANCH).map((token, i) => ({
+    const { alignment, stores } = this.pair;
+    const { tokens, pointer } = stores[side];
+    const most = matchMedia(PHONE).matches ? MOST_ON_PHONE : MOST_BRANCH;
+    const words = tokens.slice(from, from + most).map((token, i) => ({
       text: plainly(shownText(token)),
       part: token.logprob === null || token.logprob === undefined ? null : Math.exp(token.logprob),
       title: from + i < pointer.n_prompt ? "given" : "",
       isChosen: from + i === chosen,
+      isShared: alignment.isShared(side, from + i),
       at: from + i,
     }));
-    return tokens.length > from + MOST_BRANCH ? [...words, { text: "…", part: null, at: from + MOST_BRANCH }] : words;
+    return tokens.length > from + most ? [...words, { text: "…", part: null, at: from + most }] : words;
   }
 }

@@ -3,7 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { counted } from "../../lib/numbers.mjs";
 import { headName } from "../../lib/heads.mjs";
-import { capitalised, spokenHeads, visible } from "../../lib/words.mjs";
+import { capitalised, spoken, spokenHeads } from "../../lib/words.mjs";
 import { isOwn } from "../state/pointer.mjs";
 
 /** @import { PictureId, Pointer, Token } from "../../types.js" */
@@ -62,15 +62,18 @@ function secondTitle(a, b, alignment) {
   if (branch) return branchTitle(branch.at, branch.token, branch.instead);
   if (beside || (typeof seeds[1] === "number" && seeds[0] !== seeds[1])) return `Another text, seed ${seeds[1]}`;
   const [at, instead] = [alignment.divergesAt("b"), alignment.divergesAt("a")];
-  if (at === null || instead === null) return "The same text";
+  if (at === null || instead === null) {
+    const longer = b.tokens.length - a.tokens.length;
+    return longer < 0 ? "The beginning of the first text" : longer > 0 ? "The first text, and more" : "The same text";
+  }
   const [token, replaced] = [b.tokens[at]?.text ?? "", a.tokens[instead]?.text ?? ""];
   if (!isOwn(b.pointer)) return branchTitle(at, token, replaced);
   const more = alignment.changes("b", b.tokens.length).length - 1;
   const others = more > 0 ? `, and ${counted(more, "other change")}` : "";
-  return `Another text: “${visible(token)}” instead of “${visible(replaced)}” at token ${at}${others}`;
+  return `Another text: ${spoken(token)} instead of ${spoken(replaced)} at token ${at}${others}`;
 }
 
 /** @param {number} at @param {string} token @param {string} instead */
 function branchTitle(at, token, instead) {
-  return `Branch at token ${at}: “${visible(token)}”${instead ? ` instead of “${visible(instead)}”` : ""}`;
+  return `Branch at token ${at}: ${spoken(token)}${instead ? ` instead of ${spoken(instead)}` : ""}`;
 }

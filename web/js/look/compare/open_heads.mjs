@@ -11,7 +11,7 @@ import { position } from "../../lib/drawing/scale.mjs";
 import { scaleOf } from "../../lib/head_masks.mjs";
 import { allPictures } from "../../lib/heads.mjs";
 import { counted, exact, full, share, withSign } from "../../lib/numbers.mjs";
-import { baseName, capitalised, pictureName, plainly, textOf, visible } from "../../lib/words.mjs";
+import { baseName, capitalised, pictureName, spoken, textOf, visible } from "../../lib/words.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 import { rampLine, weightLegend } from "../panels/legend.mjs";
 import { scaledWords } from "../roles/role_words.mjs";
@@ -364,7 +364,7 @@ export function focusWords(pair) {
   if (!focus || focus.key === null) return "";
   const { query, key } = focus;
   const { a, b, difference } = pair.difference.at(query, key);
-  const [from, to] = [query, key].map((piece) => `“${plainly(pieceText(pair, piece))}”`);
+  const [from, to] = [query, key].map((piece) => spoken(pieceName(tokensOfA(pair, piece))));
   if (Number.isNaN(difference)) return `From ${from}, A and B look at different words there.`;
   return `From ${from}, A looks at ${to} with ${share(a)}, B with ${share(b)}.`;
 }
@@ -399,7 +399,11 @@ function rowTable(pair) {
 
 /** @param {Pair} pair @param {number} piece */
 function pieceText(pair, piece) {
+  return visible(pieceName(tokensOfA(pair, piece)));
+}
+
+/** The tokens of a piece in A. @param {Pair} pair @param {number} piece */
+function tokensOfA(pair, piece) {
   const { a0, a1 } = pair.alignment.pieces[piece];
-  const tokens = pair.stores.a.tokens.slice(a0, a1);
-  return visible(pieceName(tokens));
+  return pair.stores.a.tokens.slice(a0, a1);
 }

@@ -160,12 +160,16 @@ export class Pair {
     return this.isComplete && step < length ? step : null;
   }
 
-  /** The step of the clock; while it follows the writing, the newest step that both sides have. */
+  /**
+   * The step of the clock. While it follows the writing, the newest step that both sides have; of complete texts, the
+   * last one before which neither has ended.
+   */
   get #shown() {
     if (!this.isComplete || this.length <= this.firstStep) return null;
     const growing = SIDES.filter((side) => this.stores[side].isGrowing);
     const newest = growing.map((side) => this.alignment.stepOf(side, this.stores[side].length - 1));
-    const live = newest.length ? Math.min(...newest) : this.length - 1;
+    const ends = SIDES.map((side) => this.alignment.stepOf(side, this.stores[side].length));
+    const live = Math.min(...(newest.length ? newest : ends));
     return Math.max(this.firstStep, Math.min(this.#clock.value ?? live, this.length - 1));
   }
 
@@ -295,9 +299,11 @@ export class Pair {
     this.#showStep();
   }
 
-  /** Whether the alignment is that of the current texts, not of an earlier state of them. */
+  /** Whether the alignment is that of the current texts, not of an earlier state of them, and all tokens have come. */
   get isAligned() {
-    return this.#requests.isCurrent;
+    return (
+      this.#requests.isCurrent && SIDES.every((side) => this.stores[side].length >= this.stores[side].pointer.tokens)
+    );
   }
 
   /** Ask how the texts align. Until the answer arrives, the previous alignment stays if it fits these texts. */

@@ -9,6 +9,7 @@ import { baseName, pictureName, stepOf } from "../../lib/words.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 import { scaleOf, withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
+import { fromFirstChange, whyAlike } from "./finding.mjs";
 import { maskWords } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
 import { MIN_DIFFERENCE } from "./ranking.mjs";
@@ -23,7 +24,7 @@ import { whenever } from "../../lib/reactive.mjs";
 /** @import { Texts } from "./texts.mjs" */
 
 const FIRST_HEADS = 4; // heads in the row
-const NOTHING_COMPARED = "No token after the texts diverge has a counterpart, so there is nothing to compare.";
+const NEXT = "Choose a head to see where it looks in both texts.";
 const SCALES = { 0: "remove", 0.5: "halve", 2: "double" };
 
 export class RankedHeads {
@@ -56,11 +57,11 @@ export class RankedHeads {
     this.hint = make("p", { class: "hs-hint", role: "status" });
     const table = makeTable({});
     this.table = new TableView("Show differences as a table", () => this.drawTable(table), make("div", {}, table));
-    const tools = make("div", { class: "hs-controls" }, this.mute, this.scale, this.restore, this.write);
-    const order = make("p", { class: "hs-status" }, "largest first");
-    const top = make("div", { class: "hs-top" }, make("h2", {}, "What changed in the heads"), order, this.table.toggle);
+    this.table.toggle.addEventListener("click", () => this.table.element.scrollIntoView({ block: "nearest" }));
+    this.tools = make("div", { class: "hs-controls" }, this.mute, this.scale, this.restore, this.write);
+    const top = make("div", { class: "hs-top" }, make("h2", {}, "What changed in the heads"));
     this.element = make("section", { class: "hs-panel hs-ranked-heads", "aria-label": "Heads by difference" });
-    this.element.append(top, this.hint, this.tiles, this.chips, tools, this.table.element);
+    this.element.append(top, this.hint, this.tiles, this.tools, this.chips, this.table.element);
     whenever(
       () => [ranking.heads, ...pair.progress, ...pair.heads.opened],
       () => this.draw(),
@@ -71,6 +72,13 @@ export class RankedHeads {
   startMuting(isMuting) {
     this.#isMuting = isMuting;
     this.draw();
+  }
+
+  /** Mute heads, as the visitor has chosen elsewhere on the page. */
+  muteHere() {
+    this.startMuting(true);
+    this.element.scrollIntoView({ block: "nearest" });
+    this.#tiles.find(({ tabIndex }) => tabIndex === 0)?.focus({ preventScroll: true });
   }
 
   draw() {
@@ -102,6 +110,7 @@ export class RankedHeads {
     this.mute.disabled = pair.isGrowing;
     setFlag(this.mute, "aria-pressed", this.#isMuting);
     this.scale.hidden = !this.#isMuting;
+    this.tools.hidden = !this.#isMuting && !mask;
     this.restore.hidden = !mask;
     const isOneModel = a.pointer.sha256 === b.pointer.sha256 && stepOf(a.pointer.model) === null;
     this.write.hidden = !mask || !isOneModel || pair.isGrowing;
@@ -113,12 +122,15 @@ export class RankedHeads {
 
   words() {
     const { pair, ranking } = this;
+    const isAlike = ranking.heads !== null && (ranking.sorted[0]?.difference ?? 0) < MIN_DIFFERENCE;
+    const alike = `No head attends differently${whyAlike(pair)}.`;
     if (this.#isMuting) {
       const reading = pair.alignment.divergence === null ? "the same text, read" : "read again";
-      return `Click tiles: B is ${reading} with these heads scaled.`;
+      return `Click tiles: B is ${reading} with these heads scaled.${isAlike && !pair.isGrowing ? ` ${alike}` : ""}`;
     }
     if (pair.isGrowing) return "Ranked when both texts are written.";
     if (!ranking.heads) return "";
+    if (isAlike) return alike;
     const { a, b } = pair.stores;
     if (baseName(a.pointer.model) !== baseName(b.pointer.model)) {
       return "Two different models: heads with the same number may do different things. Choose a head for B below.";
@@ -137,9 +149,7 @@ export class RankedHeads {
       if (isSamePicture(picture, open)) chip.setAttribute("aria-current", "true");
       return chip;
     });
-    const isAlike = ranking.heads && !first.length;
-    const note = !isAlike ? "" : isNothingCompared(pair) ? NOTHING_COMPARED : "No head attends differently.";
-    this.chips.replaceChildren(...(note ? [note] : buttons));
+    this.chips.replaceChildren(...buttons);
   }
 
   /** The layers and heads that both sides have. */
@@ -161,11 +171,12 @@ export class RankedHeads {
     if (shape === this.#shape) return;
     this.#shape = shape;
     this.#tiles = this.pictures.map(() => make("button", { type: "button", class: "hs-tile", tabindex: -1 }));
-    const titles = ["", ...Array.from({ length: n_head }, (_, head) => `H${head}`)];
-    /** @type {HTMLElement[]} */
-    const parts = titles.map((text) => make("span", { class: "hs-label" }, text));
+    const title = (/** @type {(string | Node)[]} */ ...words) => make("span", { class: "hs-label" }, ...words);
+    const wide = (/** @type {string} */ word) => make("span", { class: "hs-tiles-word" }, `${word} `);
+    const corner = make("span", { class: "hs-tiles-corner" }, "layer·head"); // where the words have no room
+    const parts = [title(corner), ...Array.from({ length: n_head }, (_, head) => title(wide("head"), String(head)))];
     for (let layer = 0; layer < n_layer; layer++) {
-      parts.push(make("span", { class: "hs-label" }, `L${layer}`));
+      parts.push(title(wide("layer"), String(layer)));
       parts.push(...this.#tiles.slice(layer * n_head, (layer + 1) * n_head));
     }
     this.tiles.style.setProperty("--hs-columns", String(n_head));
@@ -202,20 +213,16 @@ export class RankedHeads {
   }
 }
 
-/** Whether no token after the texts diverge has a counterpart. @param {Pair} pair */
-const isNothingCompared = ({ alignment: { pieces, divergence }, firstRow }) =>
-  divergence !== null && firstRow >= pieces.length;
-
 /** A sentence saying what the heads' numbers mean. @param {Pair} pair */
 function meaning(pair) {
   const { alignment, firstRow, stores } = pair;
   const { pieces, divergence, shared } = alignment;
-  if (isNothingCompared(pair)) return "";
+  if (firstRow === pieces.length - 1 && divergence === firstRow) return `${fromFirstChange(pair)} ${NEXT}`;
   const isWhole = pieces.length === Math.max(stores.a.length, stores.b.length);
   const tokens = isWhole ? "all tokens" : "the tokens that correspond to each other";
   const where = firstRow ? `${isWhole ? "the tokens" : tokens} after the texts diverge` : tokens;
-  const part = `How much of its attention each head moves in B, averaged over ${where}. 100% is all of it.`;
-  if (divergence === null) return part;
+  const part = `How much of its attention each head moves to other words in B, averaged over ${where}.`;
+  if (divergence === null) return `${part} ${NEXT}`;
   const distinguished = `Only the ${counted(shared, "token")} that both texts share are distinguished`;
-  return `${part} ${distinguished}; all others are pooled into one.`;
+  return `${part} ${distinguished}; all others are pooled into one. ${NEXT}`;
 }

@@ -23,7 +23,10 @@ import { chooseTheme, chosenTheme, THEMES } from "./theme.mjs";
 export function stageMenu(store, link, acts, save) {
   const pace = dropdown("Pace", { ...PACES, "": "as one reads" }, (key) => choosePace(store.playback, key));
   const theme = dropdown("Colours", THEMES, chooseTheme);
-  const details = smallButton("All details", () => chooseDetails(store.view, true));
+  const details = smallButton("All details", () => {
+    popover.toggle(false); // or it would still be open when the visitor comes back
+    chooseDetails(store.view, true);
+  });
   details.title = "Every number, legend and tool, for those who want them all";
   const more = quietAction(icon("more"), null, { "aria-label": "More" });
   const buttons = /** @type {Record<Key, HTMLButtonElement>} */ ({});

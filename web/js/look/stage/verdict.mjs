@@ -64,7 +64,7 @@ export class Verdict {
     const acts = {
       write: { name: "Write your own", act: edit, class: "hs-beside" },
       goOn: { name: "Write on", act: goOn },
-      compare: { name: "Compare with another text", act: compare },
+      compare: { name: "Compare texts", act: compare },
       replay: { name: "Replay", act: replay },
     };
     const save = saveSentence(store, sentence.element, () => this.say.textContent);
