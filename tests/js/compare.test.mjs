@@ -13,7 +13,8 @@ import {
   nextRows,
   tokenChanges,
 } from "../../web/js/look/compare/difference.mjs";
-import { maskWords, sideTitles } from "../../web/js/look/compare/names.mjs";
+import { maskWords } from "../../web/js/lib/head_masks.mjs";
+import { sideTitles } from "../../web/js/look/compare/names.mjs";
 import { scaledWords } from "../../web/js/look/roles/role_words.mjs";
 import { hasPicture, matchingPicture } from "../../web/js/look/compare/linked_heads.mjs";
 
@@ -252,7 +253,7 @@ test("a side is named after what differs in it", () => {
     titles(side("a|b|c|d"), side("x|b|y|z", { state: "read" }), inOrder("0100", 0))[1],
     "Another text: “x” instead of “a” at token 0, and 1 other change",
   );
-  assert.equal(maskWords({ head_mask: [[1, 2]] }), "0·1 × 2");
+  assert.equal(maskWords([[1, 2]]), "0·1 × 2");
 });
 
 test("a head that is removed or scaled says so, and a mean of heads does not", () => {

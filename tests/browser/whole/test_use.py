@@ -114,7 +114,12 @@ def test_every_example_runs_as_it_is_printed(
     change_settings(page, seed=1, length=8)
     write(page, "so it's")
     expect_status(page, "8 tokens written")
+    if not with_key:  # with a head that is off
+        page.get_by_role("region", name=re.compile("^Attention weights")).get_by_role("button", name="Ask").click()
+        page.get_by_role("button", name=re.compile("What if heads are off?")).click()
+        page.locator(".hs-head-scale").get_by_role("button", name="Mute", exact=True).click()
     open_use(page)
+    assert ("head_mask" in examples(page)["attention"]) is not with_key
     printed = {language: examples(page, language) for language in ("curl", "Python", "openai", "JavaScript")}
     said = {language: {} for language in printed}
     for language, code in printed.items():

@@ -7,6 +7,7 @@ import { shortTitle, titleOfRoute, TITLES } from "../../../web/js/calls/question
 Object.assign(globalThis, { document: { baseURI: "http://h/it's/" } });
 const { curl, javascript, openai } = await import("../../../web/js/calls/call.mjs");
 const { sectionsOf } = await import("../../../web/js/use/sections.mjs");
+const { lookView } = await import("../../../web/js/look/look_view.mjs");
 
 const SHOWN = {
   model: "tiny",
@@ -47,6 +48,23 @@ test("the question in view is the one of the example", () => {
   const asked = { route: "roles", query: { model: "tiny" } };
   assert.equal(named({ asked }).ask.curl, "curl 'http://h/it%27s/v1/lens/roles?model=tiny'");
   assert.match(named({ asked }).ask.python, /answer = loaded\.roles\(\)/);
+});
+
+test("heads that are off in what is shown are off in every example that reads a text", () => {
+  const mask = [
+    [1, 0],
+    [1, 1],
+  ];
+  const store = { pointer: { run: "r", model: "tiny", head_mask: null }, tokens: [], selection: {}, answer: {} };
+  const open = { ...store, open: [0, 0] };
+  assert.deepEqual(lookView(open, undefined, { store: open, mask }).mask, mask);
+  assert.equal(lookView(open, undefined, { store, mask }).mask, null); // two texts are compared
+  const code = named({ mask, options: { max_tokens: 5, head_mask: mask } });
+  for (const id of ["write", "attention", "ask", "activations"]) {
+    for (const language of ["curl", "python", "javascript"]) {
+      assert.match(code[id][language], /head_mask.*\[\[1, 0\], \[1, 1\]\]/s, `${id} in ${language}`);
+    }
+  }
 });
 
 test("a key is taken from the environment, a trained model’s token too", () => {

@@ -1,6 +1,7 @@
 // Head masks: a factor for each head's context vectors. 0 removes a head, 1 keeps it as it is.
 
-import { allHeads } from "./heads.mjs";
+import { allHeads, headName } from "./heads.mjs";
+import { spokenHeads } from "./words.mjs";
 
 /** @import { PictureId } from "../types.js" */
 /** @import { Shape } from "./heads.mjs" */
@@ -99,3 +100,25 @@ export function decodeMask(text, shape) {
   }
   return simplified(rows);
 }
+
+/**
+ * Heads that are removed or scaled, in words; "" for none.
+ * @param {Mask} mask
+ */
+export function maskWords(mask) {
+  /** @type {PictureId[]} */
+  const removed = [];
+  /** @type {string[]} */
+  const scaled = [];
+  (mask ?? []).forEach((row, layer) =>
+    row.forEach((scale, head) => {
+      if (scale === 0) removed.push([layer, head]);
+      else if (scale !== 1) scaled.push(`${headName([layer, head])} × ${scale}`);
+    }),
+  );
+  const parts = [...(removed.length ? [`without ${list(removed)}`] : []), ...scaled];
+  return parts.join(", ");
+}
+
+/** @param {PictureId[]} heads */
+const list = (heads) => (heads.length > 4 ? `${heads.length} heads` : spokenHeads(heads));

@@ -135,7 +135,7 @@ class Page {
     this.firstDrawing = this.#drawing();
     void this.firstDrawing.then(() => this.workspace.addAsk());
     this.#keepHistory();
-    shareLook(() => lookView(this.store, this.bar.models.chosen));
+    shareLook(() => lookView(this.store, this.bar.models.chosen, this.workspace));
     whenever(
       () => this.texts.stores.map(({ isGrowing }) => isGrowing),
       () => this.#showProgress(),

@@ -52,6 +52,12 @@ export class Workspace {
     );
   }
 
+  /** The heads that are off or scaled in what is shown. */
+  get mask() {
+    const cut = this.store.view.options.details ? null : this.stage.step.cut;
+    return cut ? cut.mask : this.mixer.mask;
+  }
+
   /** Make what only details show. */
   addInstrument() {
     return (this.#instrument ??= this.#makeInstrument());

@@ -1,6 +1,7 @@
 // The Use tab: how programs get what the page shows. Text on the left, code on the right, answers below the code.
 
 import { loadStyle, make, setFlag } from "../lib/dom.mjs";
+import { maskWords } from "../lib/head_masks.mjs";
 import { request } from "../lib/http.mjs";
 import { modelChosen, pageShown } from "../lib/page_events.mjs";
 import { copying } from "../widgets/copy.mjs";
@@ -79,7 +80,7 @@ class UsePage {
   }
 
   /** @param {Shown} shown */
-  #showView({ model, text, head: [layer, head], asked }) {
+  #showView({ model, text, head: [layer, head], mask, asked }) {
     const isLong = text.length > 2 * ENDS + 3;
     // Cut at spaces, if there are any.
     const short = isLong
@@ -88,6 +89,8 @@ class UsePage {
     const fact = (/** @type {string} */ name, /** @type {string} */ value) =>
       make("span", {}, `${name} `, make("b", {}, value));
     const facts = [fact("Model", model || "the first"), fact("Text", short), fact("Head", `${layer}·${head}`)];
+    const changed = maskWords(mask);
+    if (changed) facts.push(fact("Read", changed.startsWith("without") ? changed : `with ${changed}`));
     if (asked) facts.push(fact("Question", asked.route.replaceAll("-", " ")));
     const change = make("a", { href: "#" }, "Change it in Look");
     this.view.replaceChildren(...facts, change);

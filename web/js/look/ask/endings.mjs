@@ -3,10 +3,9 @@
 import { make, setFlag } from "../../lib/dom.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
-import { encodeMask } from "../../lib/head_masks.mjs";
+import { encodeMask, maskWords } from "../../lib/head_masks.mjs";
 import { capitalised, plainly, shownText } from "../../lib/words.mjs";
 import { ForkDrawing } from "../../widgets/fork_drawing.mjs";
-import { maskWords } from "../compare/names.mjs";
 
 /** @import { Mask } from "../../lib/head_masks.mjs" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
@@ -85,8 +84,8 @@ export class Endings {
     const words = [...tokens.slice(0, position + 1).map(shownText), ...a.tokens.slice(0, shared)];
     const isSame = shared === a.tokens.length && shared === b.tokens.length;
     const branches = { a: branchWords(a, shared), b: branchWords(b, shared) };
-    this.drawing.names.a.textContent = capitalised(maskWords(pointer) || "with all heads");
-    this.drawing.names.b.textContent = capitalised(maskWords({ head_mask: mask }) || "with all heads");
+    this.drawing.names.a.textContent = capitalised(maskWords(pointer.head_mask) || "with all heads");
+    this.drawing.names.b.textContent = capitalised(maskWords(mask) || "with all heads");
     this.drawing.draw(words.slice(0, -1).join(""), words.at(-1) ?? "", isSame ? null : branches);
     this.rule.textContent = isSame
       ? `With this change and without it, the same ${shared} tokens follow: the likeliest at every step.`

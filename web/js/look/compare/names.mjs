@@ -2,11 +2,11 @@
 
 import { make } from "../../lib/dom.mjs";
 import { counted } from "../../lib/numbers.mjs";
-import { headName } from "../../lib/heads.mjs";
-import { capitalised, spoken, spokenHeads } from "../../lib/words.mjs";
+import { maskWords } from "../../lib/head_masks.mjs";
+import { capitalised, spoken } from "../../lib/words.mjs";
 import { isOwn } from "../state/pointer.mjs";
 
-/** @import { PictureId, Pointer, Token } from "../../types.js" */
+/** @import { Pointer, Token } from "../../types.js" */
 /** @import { Alignment, SideName } from "./alignment.mjs" */
 
 /** @typedef {{ pointer: Readonly<Pointer>, tokens: Token[] }} Side */
@@ -16,28 +16,6 @@ export const LETTERS = { a: "A", b: "B" };
 
 /** The letter of a side, in its colour. @param {SideName} side */
 export const badge = (side) => make("span", { class: `hs-badge hs-badge-${side}`, "aria-hidden": true }, LETTERS[side]);
-
-/**
- * Heads that are removed or scaled, in words; "" for none.
- * @param {Pick<Pointer, "head_mask">} pointer
- */
-export function maskWords({ head_mask }) {
-  /** @type {PictureId[]} */
-  const removed = [];
-  /** @type {string[]} */
-  const scaled = [];
-  (head_mask ?? []).forEach((row, layer) =>
-    row.forEach((scale, head) => {
-      if (scale === 0) removed.push([layer, head]);
-      else if (scale !== 1) scaled.push(`${headName([layer, head])} × ${scale}`);
-    }),
-  );
-  const parts = [...(removed.length ? [`without ${list(removed)}`] : []), ...scaled];
-  return parts.join(", ");
-}
-
-/** @param {PictureId[]} heads */
-const list = (heads) => (heads.length > 4 ? `${heads.length} heads` : spokenHeads(heads));
 
 /** "tiny@16" is "tiny, training step 16". @param {string} model */
 export const modelWords = (model) => model.replace(/@(\d+)$/, (_, step) => `, training step ${Number(step)}`);
@@ -50,7 +28,7 @@ export const modelWords = (model) => model.replace(/@(\d+)$/, (_, step) => `, tr
  */
 export function sideTitles(a, b, alignment) {
   if (a.pointer.model !== b.pointer.model) return [modelWords(a.pointer.model), modelWords(b.pointer.model)];
-  const masks = [maskWords(a.pointer), maskWords(b.pointer)];
+  const masks = [a, b].map(({ pointer }) => maskWords(pointer.head_mask));
   if (masks[0] !== masks[1]) return [masks[0] || "All heads", masks[1] ? capitalised(masks[1]) : "All heads"];
   return ["First text", secondTitle(a, b, alignment)];
 }

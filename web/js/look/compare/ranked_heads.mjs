@@ -10,7 +10,6 @@ import { TableView } from "../../widgets/table_view.mjs";
 import { scaleOf, withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { fromFirstChange, whyAlike } from "./finding.mjs";
-import { maskWords } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
 import { MIN_DIFFERENCE } from "./ranking.mjs";
 import { chipButton, dropdown, smallButton } from "../../widgets/controls.mjs";
@@ -208,7 +207,8 @@ export class RankedHeads {
       pictureName(picture, pointer),
       fixed(difference, 6),
     ]);
-    const caption = `Differences of the heads${maskWords(this.pair.stores.b.pointer) ? ", B with heads scaled" : ""}`;
+    const isScaled = this.pair.stores.b.pointer.head_mask !== null;
+    const caption = `Differences of the heads${isScaled ? ", B with heads scaled" : ""}`;
     fillTable(table, { caption, titles: ["head", "difference"], rows });
   }
 }

@@ -8,10 +8,9 @@ import { exact, share, signed } from "../../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
 import { capitalised, pictureName, spoken, stepOf, visible } from "../../../lib/words.mjs";
 import { TableView } from "../../../widgets/table_view.mjs";
-import { maskWords } from "../../compare/names.mjs";
 import { isFile } from "../../state/prepared.mjs";
 import { vocabulary } from "../../state/run_fetcher.mjs";
-import { changedHeads, isSameMask, only, scaleOf, withScale } from "../../../lib/head_masks.mjs";
+import { changedHeads, isSameMask, maskWords, only, scaleOf, withScale } from "../../../lib/head_masks.mjs";
 import { CLEAR_COPYING } from "../../roles/head_roles.mjs";
 import { DEFAULTS, DESK } from "../../state/mixer.mjs";
 import { Endings } from "../endings.mjs";
@@ -174,7 +173,7 @@ class MixingDesk {
     }
     this.sentence.textContent = `${parts.join("; ")}.`;
     if (!this.writingProblem() && !isFile()) void this.endings.show(this.mixer.mask, position);
-    const what = maskWords({ ...this.store.pointer, head_mask: this.mixer.mask }) || "With all heads";
+    const what = maskWords(this.mixer.mask) || "With all heads";
     const next = [plainBest, changedBest].map((id) => ({
       id,
       name: spoken(this.texts[id] ?? ""),
