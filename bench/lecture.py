@@ -2,7 +2,8 @@
 
 ``python -m bench.lecture TINYSHAKESPEARE.txt`` writes two files in ``web/learn``. ``bigram_lecture.json`` is the
 training with which rung 3 opens: what ``BigramTraining`` reports in 10,000 steps from the lecture's seed, and the whole
-table after the last. ``loss_ladder.json`` has the losses of the models of ``model.ladder.loss_ladder``, for rung 9.
+table after the last. ``loss_ladder.json`` has the losses of the models of ``model.ladder.loss_ladder``: for rung 9
+those that grow from part to part, for rung 7 those of a block with and without the mask.
 """
 
 import json
@@ -14,7 +15,7 @@ import torch
 
 from model.ladder import loss_ladder
 from model.ladder.bigram import BigramTraining
-from model.ladder.loss_ladder import MODELS, train_one
+from model.ladder.loss_ladder import MODELS, train_one, train_peeking
 
 STEPS, LEARNING_RATE = 10_000, 1e-3
 LADDER_SEED = 1
@@ -47,7 +48,9 @@ def rounded_to(value: Any, digits: int) -> Any:
 def climb(text: str) -> dict[str, Any]:
     """The losses of the models as JSON."""
     models = [train_one(name, text, seed=LADDER_SEED)._asdict() for name in MODELS]
-    climbed: dict[str, Any] = rounded_to({"steps": loss_ladder.STEPS, "seed": LADDER_SEED, "models": models}, 4)
+    peeking = [train_peeking(has_mask, text, seed=LADDER_SEED)._asdict() for has_mask in (True, False)]
+    found = {"steps": loss_ladder.STEPS, "seed": LADDER_SEED, "models": models, "peeking": peeking}
+    climbed: dict[str, Any] = rounded_to(found, 4)
     return climbed
 
 

@@ -76,7 +76,7 @@ def rest_of_a_block(served: ServedModels, request: BlockRequest) -> dict[str, ob
 
 @cache
 def loss_ladder() -> dict[str, object]:
-    """The losses of five models that grow from a bigram model to a block, as ``bench/lecture.py`` recorded them."""
+    """The losses of models that grow from a bigram model, and of a block without the mask; see ``bench/lecture.py``."""
     losses: dict[str, object] = json.loads(Path(__file__).with_name("loss_ladder.json").read_text(encoding="utf-8"))
     return losses
 

@@ -12,6 +12,7 @@ from model.ladder.timing import time_attention
 
 from ..serving.served_models import ServedModels
 from .arithmetic import dot_terms, softmax
+from .block import loss_ladder
 from .lesson_request import SHOWN_WORDS, LessonRequest, StrictRequest, TwoHeadsRequest
 from .self_attention import D_OUT, make_matrices
 from .sentence import SIZE, parse_sentence
@@ -87,6 +88,7 @@ def causal(served: ServedModels, request: CausalMaskingRequest) -> dict[str, obj
         "batch_terms": dot_terms(alone.weights, value.mT),
         "batch_error": largest_difference(batch[0], batch[1]),
         "lecture": lecture_head(),
+        "peeking": loss_ladder()["peeking"],
     }
 
 

@@ -40,10 +40,11 @@ def test_rung_1_text_to_tokens(page: Any, texts: Texts) -> None:
 @pytest.mark.slow
 def test_rung_1_merges_step_by_step(page: Any) -> None:
     open_rung(page, 1)
-    words = page.locator(".hl-lesson .hl-spelled")
+    merging = page.locator("div", has=page.get_by_role("heading", name="Your sentence, merge by merge")).last
+    words = merging.locator(".hl-spelled")
     assert words.locator("b").all_text_contents() == [*"YourĠjourneyĠstartsĠwithĠoneĠstep"]
-    merge = page.get_by_role("button", name="merge ▶")
-    status, merged = page.get_by_text(re.compile("^Step ")), 0
+    merge = merging.get_by_role("button", name="merge ▶")
+    status, merged = merging.get_by_text(re.compile("^Step ")), 0
     while merge.is_enabled():
         merge.click()
         merged += int(re.search(r"in (\d+) place", status.text_content())[1])  # type: ignore[index]
@@ -52,7 +53,7 @@ def test_rung_1_merges_step_by_step(page: Any) -> None:
     assert (
         words.locator("b").all_text_contents() == page.locator(".hl-chips").nth(2).locator("span").all_text_contents()
     )
-    page.get_by_role("button", name="◀ undo").click()
+    merging.get_by_role("button", name="◀ undo").click()
     expect(merge).to_be_enabled()
     move(page, "merges learned", 0, "0")
     expect(page.get_by_text("33 tokens instead of 33 bytes")).to_be_visible()

@@ -25,7 +25,7 @@ def test_a_part_leads_to_its_tables_and_a_table_points_out_its_part(page: Any) -
     expect(shown(page)).to_have_text("norm")
     part(page, "MLP").click()
     expect(shown(page)).to_have_text("MLP")
-    expect(table(page, "What the MLP adds")).to_be_in_viewport()
+    expect(table(page, "MLP 5 adds")).to_be_in_viewport()
     cells = table(page, "x + attention").locator("td")
     cells.nth(0).scroll_into_view_if_needed()
     page.evaluate("new Promise((after) => requestAnimationFrame(() => requestAnimationFrame(after)))")

@@ -1,9 +1,11 @@
 // The story about the kite on rungs 10 and 11: what is computed, and what is shown where the model is not offered.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test from "node:test";
 
 import { openWindow, texts } from "../widgets/small_dom.mjs";
+import { KITE, textToTokens } from "../../../web/js/learn/rungs/01_text_to_tokens.mjs";
 import { StoryWithoutHeads, storyByTheLessons } from "../../../web/js/learn/widgets/kite.mjs";
 
 openWindow("");
@@ -69,4 +71,22 @@ test("where stories-bpe is not offered, the recorded chances stay and are said t
   for (const element of [without, whole]) assert.match(element.textContent, /As recorded: this server does not offer/);
   assert.match(without.textContent, /Without the seven heads/);
   assert.equal(texts(without, "button").length, 0);
+});
+
+test("rung 1 merges “kite” as stories-bpe does, up to the id that the rung ends with", () => {
+  const folder = new URL("../../../checkpoints/stories-bpe/tokenizer.json", import.meta.url);
+  const { merges, vocab } = JSON.parse(readFileSync(folder, "utf8")).model;
+  const ranks = new Map(
+    merges.map((/** @type {string | string[]} */ pair, /** @type {number} */ i) => [[pair].flat().join(" "), i]),
+  );
+  let tokens = KITE.start[0];
+  for (const { rank, pair, words } of KITE.steps) {
+    const known = tokens.slice(1).map((token, i) => ranks.get(`${tokens[i]} ${token}`) ?? Infinity);
+    assert.equal(rank, Math.min(...known));
+    assert.equal(ranks.get(pair.join(" ")), rank);
+    [tokens] = words;
+    assert.equal(tokens.join(""), "Ġkite");
+  }
+  assert.deepEqual(tokens, ["Ġkite"]);
+  assert.match(textToTokens.next, new RegExp(`the number ${vocab["Ġkite"]}\\b`));
 });

@@ -1,12 +1,14 @@
 """The loss ladder: the recorded losses fall from part to part, and a seed gives the same ones again."""
 
+import math
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from model.ladder.loss_ladder import CONTEXT_LENGTH, MODELS, GrowingModel, train_one
+from model.ladder.loss_ladder import CONTEXT_LENGTH, MODELS, GrowingModel, train_one, train_peeking
 from web.learn.bigram import recorded
 from web.learn.block import loss_ladder
 
@@ -41,6 +43,35 @@ def test_no_token_looks_ahead(settings: dict[str, Any]) -> None:
     changed[0, 5] = 9
     torch.testing.assert_close(model(ids)[:, :5], model(changed)[:, :5])
     assert not torch.equal(model(ids)[:, 5:], model(changed)[:, 5:])
+
+
+def test_only_without_the_mask_does_training_promise_more_than_writing_keeps() -> None:
+    masked, peeking = (train_peeking(has_mask, TEXT, steps=400) for has_mask in (True, False))
+    assert masked.in_training == pytest.approx(masked.writing, abs=1e-4)
+    assert peeking.in_training < masked.in_training < peeking.writing
+
+
+def test_rung_7_prints_the_recorded_losses() -> None:
+    masked, peeking = loss_ladder()["peeking"]
+    told = (Path(__file__).parents[3] / "web/js/learn/content/07_causal_masking.mjs").read_text(encoding="utf-8")
+    for loss in (masked["writing"], peeking["in_training"], peeking["writing"]):
+        assert f"{loss:.2f}" in told
+    assert masked["in_training"] == masked["writing"] and peeking["writing"] > math.log(65)
+
+
+@pytest.mark.release
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("has_mask", [True, False])
+def test_the_recorded_losses_with_and_without_the_mask_are_reproduced(has_mask: bool, texts: object) -> None:
+    from helpers.texts import Texts
+
+    assert isinstance(texts, Texts)
+    if not texts.are_published:
+        pytest.skip("needs tiny Shakespeare")
+    again = train_peeking(has_mask, texts.shakespeare)
+    recorded = loss_ladder()["peeking"][0 if has_mask else 1]
+    assert again.in_training == pytest.approx(recorded["in_training"], abs=0.02)
+    assert again.writing == pytest.approx(recorded["writing"], abs=0.02 if has_mask else 0.5)
 
 
 @pytest.mark.release

@@ -370,6 +370,7 @@ export interface Data {
       x: number[];
       out: number[];
     };
+    peeking: { has_mask: boolean; in_training: number; writing: number }[];
   };
   "many-heads": {
     words: string[];
@@ -519,6 +520,7 @@ export interface Data {
       steps: number;
       seed: number;
       models: { name: string; train_loss: number; held_out_loss: number }[];
+      peeking: { has_mask: boolean; in_training: number; writing: number }[];
     };
     curve: { x: number[]; gelu: number[]; relu: number[] };
   };

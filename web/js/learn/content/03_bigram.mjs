@@ -36,7 +36,7 @@ export const content = {
       show: ["learning"],
     },
   ],
-  next: "One character is not enough to know about a kite. “Look at my” says little; the kite stood earlier. How can a model use all tokens so far?",
+  next: "One character says nothing of a kite, and “Look at my” says little: the kite stood earlier. How can a model use all tokens so far?",
   figure: [{ show: "table" }, { show: "learning" }],
   deeper: {
     topics: "an experiment, how it is trained",

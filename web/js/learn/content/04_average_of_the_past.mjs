@@ -24,7 +24,7 @@ export const content = {
     {
       title: "The same for a sentence",
       text: [
-        "Each token averages itself and those before it. A loop does it slowly; one product with a triangular matrix does the same at once. [Softmax](softmax) of equal scores, the future masked, gives that very triangle. Try each way.",
+        "Each token averages itself and those before it. A loop does it slowly; one product with a triangular matrix does the same at once. [Softmax](softmax) of equal scores, the future masked, gives that very triangle.",
         { show: "vectors" },
         { controls: ["way", "back"] },
         { show: "formula" },

@@ -17,7 +17,7 @@ export const content = {
     {
       title: "Words as numbers",
       text: [
-        "In an average, all words count alike. In a room you listen most to those whose words matter to you. *Attention* lets each word look at every word, later ones too (rung 7 hides them again), and gather most from those that match it.",
+        "In an average, all words count alike. But a vowel may look for consonants, and in a room you listen most to those whose words matter to you. *Attention* lets each word look at every word, later ones too, and gather most from those that match it.",
         "Here nothing is trained: words match if their numbers do.",
         { show: "vectors" },
       ],
@@ -67,7 +67,7 @@ export const content = {
       {
         remarks: "Why attention at all?",
         items: [
-          "Which tokens matter depends on the token that looks. In a text of letters, a vowel may look for the consonants before it, and a consonant for something else. An average with fixed weights cannot do that.",
+          "Which tokens matter depends on the token that looks. An average with fixed weights cannot do that.",
           "A text cannot be translated word by word. “Kannst du mir helfen, diesen Satz zu übersetzen?” would become “Can you me help, this sentence to translate?”: the order of the words changes, so a translator has to look at whole sentences.",
           "Before attention, a recurrent network read a sentence word by word and kept what it had read in one vector of fixed size, its hidden state; a second network wrote the translation from that vector alone. A long sentence does not fit through this bottleneck, and its beginning is forgotten first.",
           "Attention was first added to such networks: for each word that it writes, the decoder may look at every word of the input and weight them by how much they matter now. Self-attention lets the words of one text look at each other in the same way, and needs no recurrent network.",

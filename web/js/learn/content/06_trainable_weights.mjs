@@ -18,7 +18,7 @@ export const content = {
       title: "A verb looks for its subject",
       text: [
         "Who sleeps, the cat or the dogs? A verb has to find its subject, and the two need not be alike. Three trainable matrices, together a *head*, decide what a word looks for (query), what it is found by (key), and what it contributes (value).",
-        "In “the cat near the dogs sleeps” the verb has to output its subject, the cat; in “the dogs near the cat sleep”, the dogs. Each step changes the matrices a little, against the [gradient] of the loss, the surprise at the right noun. Words have no positions here: both “the” get the same weight.",
+        "In “the cat near the dogs sleeps” the verb has to output its subject, the cat; in “the dogs near the cat sleep”, the dogs. Each step changes the matrices a little, against the [gradient] of the loss, the surprise at the right noun.",
         { controls: ["learningButtons"] },
         { show: "learningStatus" },
       ],
@@ -36,7 +36,7 @@ export const content = {
     {
       title: "Three roles of one word",
       text: [
-        "The same steps for your sentence, with random matrices and two numbers in a query. Each word’s vector is multiplied by three matrices: so it can look for one thing and be found by another.",
+        "The same steps for your sentence, with random matrices and two numbers in a query. Three products of each word’s vector let it look for one thing and be found by another.",
       ],
       show: ["x", "projections"],
       follow: 2,
@@ -51,7 +51,7 @@ export const content = {
       follow: 4,
     },
   ],
-  next: "So “my” can look for a thing that was named. But while it writes, the model must not look at words that are still to come. How are they hidden?",
+  next: "So “my” can look for a thing that was named. But a model that learns to guess the next word must not see it. How is it hidden?",
   figure: [
     { show: "learning" },
     { show: "division" },
@@ -72,7 +72,7 @@ export const content = {
         remarks: "Worth knowing",
         items: [
           "Why values? In [Karpathy’s lecture](Karpathy) a head first averages the tokens’ own 32 numbers, so its output has the shape `(4, 8, 32)`; with values it is `(4, 8, 16)`, the size of the head. A value is what a token tells if it is found, which need not be all that it is.",
-          "The words that learn above have fixed vectors without positions, and the verb’s context vector holds a logit for each noun. Without the division the gradient starts larger, before it all but vanishes.",
+          "The words that learn above have fixed vectors without positions, so both “the” get the same weight, and the verb’s context vector holds a logit for each noun. Without the division the gradient starts larger, before it all but vanishes.",
           "[Raschka’s book](Raschka) first makes the matrices with `requires_grad=False` to keep its outputs short. To train them they are `nn.Parameter`s or layers, and gradients are computed for them.",
           "Here three numbers become two, so that inputs and roles can be told apart. In a GPT d_in and d_out are usually the same, because input and output both belong to the residual stream.",
           "`nn.Linear` without a bias is the same product, but the spread of its initial numbers suits its size, which helps training. It stores its matrix transposed, as (out, in): see the exercise below.",

@@ -42,13 +42,31 @@ export const content = {
       show: ["masked", "all_weights", "weights"],
       follow: 3,
     },
+    {
+      title: "What peeking teaches",
+      text: [
+        "A small block was trained on Shakespeare twice. Masked, its loss is 2.16 nats, in training and writing alike. Unmasked, it sees the next letter, and its loss falls to 0.28. Writing, it sees none: 6.25, worse than guessing.",
+      ],
+      show: ["peeking"],
+    },
   ],
   next: "One head has one row of weights for each word. “My” needs to know both whose and what. How can it look for two things at once?",
-  figure: [{ row: ["x", "scores"] }, { row: ["mask", "masked"] }, { row: ["all_weights", "weights"] }],
+  figure: [
+    { row: ["x", "scores"] },
+    { row: ["mask", "masked"] },
+    { row: ["all_weights", "weights"] },
+    { show: "peeking" },
+  ],
   deeper: {
     topics:
       "other matrices, mask after the softmax, a way that fails, dropout, batches, a head from Karpathy’s lecture",
     parts: [
+      {
+        remarks: "The block that was trained with and without the mask",
+        items: [
+          "It is the block of rung 9 with four heads of 8 numbers, trained for 5,000 steps of 32 windows of 8 characters of tiny Shakespeare. Its losses are those on the tenth that was held out, for each character of a window: in training the whole window is in sight, in writing only its beginning. The last character of a window cannot be peeked at; without it, the loss in training would be lower still.",
+        ],
+      },
       "# Other matrices",
       "With linear layers and Raschka’s sentence, the numbers are those of his book. A larger W query enlarges all differences between scores.",
       { controls: ["matrices", "factor"] },

@@ -18,7 +18,7 @@ export const content = {
       title: "Two jobs, two heads",
       text: [
         "Two people search a house faster than one, and neither has to remember two things. So a layer has several heads, each with its own matrices.",
-        "In random texts of your words, each word from the third on has to name the one before it and the first; the loss, in [nats], is its surprise at the right ones. The vectors hold word and [position]. Two heads of 4 numbers share the work; one head of 8 has one row of weights for both: it mixes the two, or gives up one.",
+        "In random texts of your words, each word from the third on has to name the one before it and the first; the loss, in [nats], is its surprise at the right ones. Two heads of 4 numbers share the work; one head of 8 has one row of weights for both: it mixes the two, or gives up one.",
         { controls: ["learningButtons"] },
         { show: "learningStatus" },
       ],
@@ -48,7 +48,7 @@ export const content = {
       follow: 4,
     },
   ],
-  next: "Attention carries what was said about the kite to “my”. But who makes something of it? What else is in a GPT?",
+  next: "Attention carries what was said about the kite to “my”. But who makes something of it?",
   figure: [
     { show: "learning" },
     { row: ["x", "weights"] },

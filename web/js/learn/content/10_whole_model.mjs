@@ -35,7 +35,7 @@ export const content = {
     {
       title: "Does it write “kite”?",
       text: [
-        "Back to the story of rung 1. In the figure it goes through all eight layers of stories-bpe by your steps alone, those of rungs 5 to 9. What you have built expects “kite”, with the model’s own 94%. And seven of its heads look back at that word.",
+        "Back to the story of rung 1. Here it goes through all eight layers of stories-bpe by the steps of rungs 5 to 9 alone. What you have built expects “kite”, with the model’s own 94%. And seven of its heads look back at that word.",
       ],
       show: ["kiteBuilt"],
     },

@@ -39,7 +39,7 @@ export const content = {
     {
       title: "How it formed",
       text: [
-        "Neither head helps without the other. Where this model’s training was recorded, you can watch both form: move the slider.",
+        "Where this model’s training was recorded, you can watch both form: move the slider.",
         { show: "leap" },
         { controls: ["step"] },
         { show: "said" },
@@ -54,7 +54,7 @@ export const content = {
     {
       title: "So, why “kite”?",
       text: [
-        "Seven of the 64 heads of stories-bpe look back from “my” at “kite” and copy it. This is not induction: no “my” came before “kite”. Without any one, “kite” keeps 76% to 95%. Without all seven, the model would write “new”, and “kite” falls from 94% to 0.6%. Try your own text on [Look](#look).",
+        "Seven of the 64 heads of stories-bpe look back from “my” at “kite” and copy it. This is not induction: no “my” came before “kite”. Take any one away, and its chance, 94%, becomes 76% to 95%. Take all seven, and it is 0.6%: the model writes “new”. Try your own text on [Look](#look).",
       ],
       show: ["kiteAnswer"],
     },

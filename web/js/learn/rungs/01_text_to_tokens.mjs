@@ -20,12 +20,24 @@ import { smallButton } from "../../widgets/controls.mjs";
 const SHOWN_MERGES = 12;
 const N_BYTES = 256; // different ones
 
+/** How stories-bpe makes one token of " kite": Ġ is the space. @type {Merges} */
+export const KITE = {
+  start: [["Ġ", "k", "i", "t", "e"]],
+  steps: [
+    { rank: 17, pair: ["i", "t"], words: [["Ġ", "k", "it", "e"]] },
+    { rank: 141, pair: ["Ġ", "k"], words: [["Ġk", "it", "e"]] },
+    { rank: 453, pair: ["it", "e"], words: [["Ġk", "ite"]] },
+    { rank: 1637, pair: ["Ġk", "ite"], words: [["Ġkite"]] },
+  ],
+  cut: false,
+};
+
 /** @type {Rung<"tokens">} */
 export const textToTokens = {
   ...content,
   key: "tokens",
   options: () => ({ merges: 60, allow_end_of_text: false }),
-  choices: () => ({ step: 0 }),
+  choices: () => ({ step: 0, kiteStep: 0 }),
   own: ({ pairs: { n, n_start: start } }) => ({
     kind: "number",
     ask:
@@ -53,7 +65,9 @@ class TextToTokens extends Drawing {
     this.characters = new Chips();
     this.pairs = new Chips();
     this.ofModel = new Chips();
-    this.merging = new Merging(lesson.kept);
+    this.merging = new Merging(lesson.kept, "step");
+    this.kite = new Merging(lesson.kept, "kiteStep");
+    this.kite.show(KITE);
     this.merges = slider({
       label: "merges learned",
       max: 200,
@@ -99,7 +113,8 @@ class TextToTokens extends Drawing {
       characters: this.characters.element,
       merges: this.merges.element,
       pairs: this.pairs.element,
-      learnedMerges: make("div", {}, make("h4", {}, "Merges learned from it"), this.list),
+      learnedMerges: make("div", {}, make("h4", {}, "Merges learned from the training text"), this.list),
+      kiteMerges: make("div", {}, make("h4", {}, "“kite”, merge by merge, in stories-bpe"), this.kite.element),
       mergeByMerge: make("div", {}, make("h4", {}, "Your sentence, merge by merge"), this.merging.element),
       known: this.known,
       special: this.special.element,
@@ -208,12 +223,13 @@ class Merging {
   /** @type {Merges} */
   #data = { start: [], steps: [], cut: false };
 
-  /** @param {Record<string, any>} kept the number of merges applied */
-  constructor(kept) {
+  /** @param {Record<string, any>} kept @param {"step" | "kiteStep"} name in it, of the number of merges applied */
+  constructor(kept, name) {
     this.kept = kept;
+    this.name = name;
     /** @param {number} by @param {string} name */
     const button = (by, name) => {
-      const onclick = () => this.go(kept.step + by);
+      const onclick = () => this.go(kept[this.name] + by);
       return smallButton(name, onclick);
     };
     this.back = button(-1, "◀ undo");
@@ -227,14 +243,14 @@ class Merging {
   show(data) {
     this.#data = data;
     const sentence = data.start.flat().join("");
-    this.go(this.#sentence === null || sentence === this.#sentence ? this.kept.step : 0);
+    this.go(this.#sentence === null || sentence === this.#sentence ? this.kept[this.name] : 0);
     this.#sentence = sentence;
   }
 
   /** @param {number} wanted */
   go(wanted) {
     const { start, steps, cut } = this.#data;
-    const step = (this.kept.step = clamp(wanted, 0, steps.length));
+    const step = (this.kept[this.name] = clamp(wanted, 0, steps.length));
     const merge = step ? steps[step - 1] : null;
     const merged = merge?.pair.join("");
     const words = (merge?.words ?? start).map((word) => {

@@ -6,6 +6,7 @@ import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { content } from "../content/07_causal_masking.mjs";
 import { TableDrawing } from "../widgets/drawing.mjs";
+import { bars } from "../widgets/chart.mjs";
 import { choice, slider, paragraph } from "../widgets/elements.mjs";
 import { looksMost } from "../widgets/steps.mjs";
 import { vectorsBar, wordsTable } from "../widgets/vectors_bar.mjs";
@@ -77,6 +78,7 @@ class CausalMasking extends TableDrawing {
       value: lesson.options.factor,
       change: (value) => lesson.set({ factor: value }),
     });
+    this.peeking = make("div");
     this.hint = paragraph();
     this.changed = make("span", { role: "status" });
     this.back = smallButton("Reset the mask");
@@ -161,6 +163,7 @@ class CausalMasking extends TableDrawing {
       scores: this.tables.scores.element,
       mask: this.tables.mask.element,
       masked: this.tables.masked.element,
+      peeking: this.peeking,
       hint: this.hint,
       changed: this.changed,
       back: this.back,
@@ -219,6 +222,7 @@ class CausalMasking extends TableDrawing {
     this.from.show(found.dropped_from);
     this.sums.textContent = `Kept weights × ${number(found.keep_scale, 2)}. The rows now add up to ${rowSums}.`;
     this.stamp.show(found.error);
+    this.peeking.replaceChildren(lossOfPeeking(found.peeking));
     this.#showMask();
     this.arithmetic.update(this.tables.weights, [1, 0]);
   }
@@ -243,6 +247,24 @@ class CausalMasking extends TableDrawing {
       },
     ];
   }
+}
+
+const N_CHARACTERS = 65; // of tiny Shakespeare
+
+/** @param {Data["causal-masking"]["peeking"]} blocks */
+function lossOfPeeking(blocks) {
+  const losses = blocks.flatMap(({ has_mask: isMasked, in_training: training, writing }) => {
+    const kind = isMasked ? "masked" : "unmasked";
+    return [
+      { label: `${kind}, in training`, value: training },
+      { label: `${kind}, writing`, value: writing },
+    ];
+  });
+  const guess = { label: `guessing, ln ${N_CHARACTERS}`, value: Math.log(N_CHARACTERS) };
+  const most = Math.max(...losses.map(({ value }) => value));
+  return bars("Loss of a small block, in nats per character", [...losses, guess], most, {
+    format: (value) => fixed(value, 2),
+  });
 }
 
 /** Where the scores are from. @param {Data["causal-masking"]} data */

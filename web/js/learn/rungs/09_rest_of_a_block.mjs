@@ -17,12 +17,12 @@ import { shortWord } from "../../widgets/heat_table.mjs";
 import { content } from "../content/09_rest_of_a_block.mjs";
 import { TableDrawing } from "../widgets/drawing.mjs";
 import { notebook } from "../widgets/kite.mjs";
+import { StoryBlock } from "../widgets/story_block.mjs";
 import { bars, chart } from "../widgets/chart.mjs";
 import { slider, paragraph } from "../widgets/elements.mjs";
 import { vectorsBar, wordsTable } from "../widgets/vectors_bar.mjs";
 
 /** @import { Lesson, Rung } from "../rung.js" */
-/** @import { Stop } from "../widgets/steps.mjs" */
 /** @import { Data, Named } from "../data.js" */
 /** @typedef {Named<"block", number[][]>} Matrix */
 /** @import { Part } from "../widgets/diagram.mjs" */
@@ -79,6 +79,7 @@ class RestOfABlock extends TableDrawing {
       value: lesson.options.scale,
       change: (value) => lesson.set({ scale: value }),
     });
+    this.story = new StoryBlock(this.arithmetic);
     this.x = wordsTable(this, "words × 3");
     this.scaled = this.#scaledTable();
     this.normed = this.#normTable("Layer norm", "normed", {
@@ -100,13 +101,15 @@ class RestOfABlock extends TableDrawing {
     this.hidden = this.#hiddenTable();
     this.mlpOutput = this.#mlpOutputTable();
     this.after = this.#sumTable("… + MLP", "after", ["resid_mid", "mlp_output", this.residMid, this.mlpOutput]);
+    this.ofWords = [this.x, this.scaled, this.normed, this.weights, this.attended, this.residMid, this.mlpInput];
+    this.ofWords.push(this.mlpOutput, this.after);
     this.places = this.#makePlaces();
     this.stopFollowing = lesson.diagram.follow(
       lesson.rung,
       this.places.map(([part, tables]) => [part, tables[0].element]),
     );
     this.arithmetic.shown = (table, [r]) => {
-      if (table !== this.hidden && r !== this.inside) this.#lookInside(r);
+      if (this.ofWords.includes(table) && r !== this.inside) this.#lookInside(r);
       const part = this.places.find(([, tables]) => tables.includes(table));
       if (part) lesson.diagram.mark(part[0]);
     };
@@ -261,14 +264,15 @@ class RestOfABlock extends TableDrawing {
 
   /** @returns {[Part, HeatTable[]][]} */
   #makePlaces() {
-    return [
-      ["norm", [this.x, this.scaled, this.normed]],
-      ["attention", [this.weights, this.attended]],
-      ["add", [this.residMid]],
-      ["norm_again", [this.mlpInput]],
-      ["mlp", [this.mlpOutput, this.hidden]],
-      ["add_again", [this.after]],
+    const own = [
+      [this.x, this.scaled, this.normed],
+      [this.weights, this.attended],
+      [this.residMid],
+      [this.mlpInput],
+      [this.mlpOutput, this.hidden],
+      [this.after],
     ];
+    return this.story.places.map(([part, tables], i) => [part, [...tables, ...own[i]]]);
   }
 
   #makeFormula() {
@@ -299,6 +303,7 @@ class RestOfABlock extends TableDrawing {
   #makeParts() {
     return {
       notebook: notebook(),
+      ...this.story.parts,
       epsilon: this.epsilon,
       scale: this.scale.element,
       x: this.x.element,
@@ -345,31 +350,12 @@ class RestOfABlock extends TableDrawing {
     this.ladder.replaceChildren(lossLadder(found.ladder, this.lesson));
     this.said.textContent = howTheyWereTrained(found.ladder);
     this.curve.replaceChildren(activations(found.curve));
-    this.arithmetic.update(this.normed, [1, 0]);
+    this.story.show(found.scale);
+    this.arithmetic.update(this.story.normed, [0, 0]);
   }
 
-  /** @returns {Stop[]} */
   play() {
-    const r = this.data.words.length - 1;
-    /** @param {Matrix} values */
-    const at = (values) => fixed(this.data[values][r][0], 2);
-    return [
-      { at: [this.x, r, 0], words: `“${this.data.words[r]}” enters the block with the number ${at("x")}.` },
-      {
-        at: [this.scaled, r, 0],
-        words: `Times the slider, ${number(this.data.scale)}: it is now in the residual stream.`,
-      },
-      { at: [this.normed, r, 0], words: "Attention reads a copy: minus the mean, divided by the standard deviation." },
-      { at: [this.attended, r, 0], words: "With what it looks at in the other words, attention computes this." },
-      { at: [this.residMid, r, 0], words: `It is added to the stream: ${at("scaled")} + ${at("attended")}.` },
-      { at: [this.mlpInput, r, 0], words: "The MLP reads a copy too, normalised again." },
-      { at: [this.hidden, 0, 1], words: "Its first layer makes twelve, and GELU raises the negative ones." },
-      { at: [this.mlpOutput, r, 0], words: `From “${this.data.words[r]}” alone, the MLP computes this.` },
-      {
-        at: [this.after, r, 0],
-        words: `Added again, ${at("resid_mid")} + ${at("mlp_output")}: the next block reads it.`,
-      },
-    ];
+    return this.story.play();
   }
 
   leave() {

@@ -18,7 +18,7 @@ import { REVEAL } from "./elements.mjs";
  * @property {string} [value] the number there, unless it is the text of the element
  */
 
-const READING_LINE = "-45% 0px -54%"; // what crosses it is being read: a strip in the middle of the window
+const READING_LINE = 0.52; // of the height of the window: the last step that begins above it is being read
 
 export class Steps {
   #now = 0;
@@ -53,17 +53,11 @@ export class Steps {
     /** The parts that some step shows: only these are ever hidden. */
     this.names = [...new Set(steps.flatMap(({ show }) => show))];
     this.sections.forEach((section, i) => section.addEventListener("focusin", () => this.#go(i)));
-    this.reader = new IntersectionObserver(
-      (entries) => entries.forEach(({ isIntersecting, target }) => isIntersecting && this.#go(this.#indexOf(target))),
-      { rootMargin: READING_LINE },
-    );
+    // A section counts from where it begins, so that a jump over several steps skips none.
+    const above = `100000px 0px ${Math.round(100 * (READING_LINE - 1))}%`;
+    this.reader = new IntersectionObserver(() => this.#go(stepAt(this.sections)), { rootMargin: above });
     for (const section of this.sections) this.reader.observe(section);
     this.#show();
-  }
-
-  /** @param {Element} section */
-  #indexOf(section) {
-    return this.sections.findIndex((each) => each === section);
   }
 
   /** @param {boolean} isWhole */
@@ -122,6 +116,12 @@ export class Steps {
   leave() {
     this.reader.disconnect();
   }
+}
+
+/** The step that is being read. @param {Element[]} sections */
+export function stepAt(sections) {
+  const line = READING_LINE * innerHeight;
+  return Math.max(0, sections.filter((section) => section.getBoundingClientRect().top < line).length - 1);
 }
 
 /** @param {Stop["at"]} at */
