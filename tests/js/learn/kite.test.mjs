@@ -6,6 +6,8 @@ import test from "node:test";
 
 import { openWindow, texts } from "../widgets/small_dom.mjs";
 import { KITE, textToTokens } from "../../../web/js/learn/rungs/01_text_to_tokens.mjs";
+import { normOf } from "../../../web/js/learn/widgets/story_block.mjs";
+import { STORY_BLOCK } from "../../../web/js/learn/widgets/story_numbers.mjs";
 import { StoryWithoutHeads, storyByTheLessons } from "../../../web/js/learn/widgets/kite.mjs";
 
 openWindow("");
@@ -89,4 +91,19 @@ test("rung 1 merges “kite” as stories-bpe does, up to the id that the rung e
   }
   assert.deepEqual(tokens, ["Ġkite"]);
   assert.match(textToTokens.next, new RegExp(`the number ${vocab["Ġkite"]}\\b`));
+});
+
+test("rung 9 shows the copies that the model reads, hardly different if the stream is ten times as large", () => {
+  for (const [stage, read, norm] of /** @type {const} */ ([
+    ["x", "normed", "norm"],
+    ["resid_mid", "mlp_input", "second_norm"],
+  ])) {
+    STORY_BLOCK[stage].forEach((row, r) =>
+      row.forEach((x, c) => {
+        const [once, tenfold] = [1, 10].map((scale) => normOf(x, STORY_BLOCK[norm], r, c, scale));
+        assert.ok(Math.abs(once - STORY_BLOCK[read][r][c]) < 1e-4);
+        assert.ok(Math.abs(once - tenfold) < 1e-4);
+      }),
+    );
+  }
 });
