@@ -186,8 +186,12 @@ def test_a_withdrawn_loan_opens_nothing(owner: Visitor, pupil: Visitor, loan: st
 def test_the_link_says_when_the_model_is_deleted(quick: Server, owner: Visitor) -> None:
     minutes = quick.served.settings.limits.max_trained_minutes
     before = time.time()
-    until = owner.post("/train/lend").json()["until"]
-    assert 0 < until - before <= 60 * minutes + 1
+    lent = owner.post("/train/lend").json()
+    assert 0 < lent["until"] - before <= 60 * minutes + 1
+    pupil = Visitor(quick)
+    pupil.post("/train/borrow", json={"loan": lent["loan"]})
+    told = [[each["until"] for each in visitor.get("/look/landing").json()["models"]] for visitor in (pupil, owner)]
+    assert told == [[0, lent["until"]], [0, 0]]
 
 
 def test_a_lent_model_is_kept_until_its_hour_ends(

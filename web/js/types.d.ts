@@ -141,6 +141,8 @@ export interface ModelInfo {
   spaced: boolean;
   /** The training steps after which weights were kept. */
   steps: number[];
+  /** When a lent model is deleted at the latest, in seconds since 1970; 0 for all others. */
+  until: number;
 }
 
 /** A pointer as the server sends it: fields that do not apply are left out. */

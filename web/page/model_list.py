@@ -20,11 +20,12 @@ def model_list(services: Services) -> list[dict[str, object]]:
     """For every served model: name, label, facts, one line from the card, and its stored training steps.
 
     ``chat`` is whether it has a chat template, ``spaced`` whether its words begin with their space; ``sampling`` are
-    the settings that its checkpoint recommends.
+    the settings that its checkpoint recommends. ``until`` is when a model that is lent to this visitor is deleted at
+    the latest, in seconds since 1970, and 0 for all others.
 
     Until the models are loaded, those still to come are listed without facts.
     """
-    served = services.served
+    served, borrowed = services.served, services.served.private.borrowed
     models: Mapping[str, LoadedModel | None] = served.models if served.ready.done() else dict.fromkeys(served.sources)
     return [
         {
@@ -36,6 +37,7 @@ def model_list(services: Services) -> list[dict[str, object]]:
             "sampling": loaded.default_sampling if loaded else {},
             "spaced": bool(loaded and loaded.tokenizer.words_begin_with_space),
             "steps": services.snapshots.steps(name),
+            "until": 0 if name in served.sources or borrowed is None else borrowed.until,
         }
         for name, loaded in models.items()
     ]

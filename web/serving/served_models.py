@@ -47,12 +47,16 @@ TOKEN_HEADER = "Headscope-Model-Token"
 
 @dataclass(frozen=True)
 class PrivateModel:
-    """A model, the folder it was loaded from, the token for programs, and the secret with which it is lent, or ""."""
+    """A model, the folder it was loaded from, the token for programs, and the secret with which it is lent, or "".
+
+    ``until`` is when a lent model is deleted at the latest, in seconds since 1970.
+    """
 
     loaded: model.LoadedModel
     folder: Path
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     loan: str = ""
+    until: int = 0
 
 
 class PrivateModels:
@@ -83,12 +87,13 @@ class PrivateModels:
             tokens = {visitor: each.token for visitor, each in self.by_visitor.items()}
         return with_secret(tokens, token)
 
-    def lend(self, visitor: str) -> str:
+    def lend(self, visitor: str, until: int) -> str:
         """The secret with which a visitor's model is lent, a new one unless it is lent already."""
         with self.lock:
             mine = self.by_visitor[visitor]
-            self.by_visitor[visitor] = mine = replace(mine, loan=mine.loan or secrets.token_urlsafe(24))
-        return mine.loan
+            loan = mine.loan or secrets.token_urlsafe(24)
+            self.by_visitor[visitor] = replace(mine, loan=loan, until=until)
+        return loan
 
     def withdraw(self, visitor: str) -> None:
         """Lend a visitor's model no more."""

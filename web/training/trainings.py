@@ -380,7 +380,8 @@ class Trainings:
         Raises ``KeyError`` if there is no model yet.
         """
         left = training.ended_at + 60 * self.limits.max_trained_minutes - time.monotonic()
-        lent = {"loan": self.services.served.private.lend(training.visitor), "until": round(time.time() + left)}
+        until = round(time.time() + left)
+        lent = {"loan": self.services.served.private.lend(training.visitor, until), "until": until}
         training.tell({"kind": "loan", **lent})
         return lent
 

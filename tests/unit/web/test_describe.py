@@ -58,7 +58,8 @@ def test_facts_about_a_model(services: Services) -> None:
     listed = model_list(services)
     assert [model["name"] for model in listed] == ["tiny", "other"]
     assert all(
-        set(model) == {"name", "label", "facts", "about", "chat", "sampling", "spaced", "steps"} for model in listed
+        set(model) == {"name", "label", "facts", "about", "chat", "sampling", "spaced", "steps", "until"}
+        for model in listed
     )
 
 

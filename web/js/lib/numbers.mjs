@@ -144,3 +144,7 @@ export function roundTicks(low, high, most = 5) {
     return { value, text: fixed(value, digits) };
   });
 }
+
+/** The time of day, "18:36". @param {number} seconds since 1970 */
+export const timeOf = (seconds) =>
+  new Date(1000 * seconds).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });

@@ -2,6 +2,7 @@
 
 import { make, setFlag, setHidden } from "../lib/dom.mjs";
 import { icon, logo } from "../lib/icons.mjs";
+import { LentNote } from "./borrow.mjs";
 import { Chat } from "./chat.mjs";
 import { detailsSwitch } from "./panels/details.mjs";
 import { Settings } from "./settings.mjs";
@@ -50,6 +51,7 @@ export class Bar {
     const drop = smallButton("Drop the space", () => this.#dropSpace());
     const about = "The prompt ends with a space, which in this model’s vocabulary is part of the next word. ";
     this.spaceHint = make("p", { class: "hs-space-hint", hidden: true }, about, drop);
+    this.lent = new LentNote(actions.write);
     this.write = pageButton("Write", actions.write, { id: "hs-write", class: "hs-detail hs-primary" });
     this.stop = pageButton("Stop", actions.stop, { id: "hs-stop", class: "hs-detail", hidden: true });
     const begin = () => this.prompt.focus();
@@ -137,6 +139,7 @@ export class Bar {
   /** Offer what the chosen model has: a chat template, and sampling settings of its own. */
   #showModel() {
     this.settings.offer(this.models.chosen?.sampling ?? {});
+    this.lent.show(this.models.chosen);
     this.#showExample();
     this.#showChat();
   }

@@ -37,7 +37,6 @@ import { onChange, until, whenever } from "../lib/reactive.mjs";
  * @property {Record<string, unknown>} settings
  * @property {SentPointer | null} second a text it is compared with
  * @property {boolean} training whether this visitor is training a GPT here, or has trained one
- * @property {string} [problem] why a model that the address lends is not shown, "" for none
  */
 
 /** @type {Page | null} */
@@ -129,8 +128,8 @@ class Page {
       return this.workspace;
     });
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradioWrites && this.#gradio.promise);
-    const { element, chat, refusal, spaceHint } = this.bar;
-    const parts = [element, chat.element, refusal, spaceHint, this.texts.element, this.guide.element];
+    const { element, chat, refusal, spaceHint, lent } = this.bar;
+    const parts = [element, chat.element, refusal, spaceHint, lent.element, this.texts.element, this.guide.element];
     this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
     this.firstDrawing = this.#drawing();
     void this.firstDrawing.then(() => this.workspace.addAsk());
@@ -216,7 +215,6 @@ class Page {
       if (!landing) return;
       if (!screen || !this.#confirm(landing, screen)) this.#land(landing, search);
       if (landing.training) comeBackToTraining();
-      if (landing.problem) this.store.report(landing.problem);
     } catch (error) {
       this.store.report(`The page could not be opened: ${/** @type {Error} */ (error).message}`);
     }
@@ -235,7 +233,9 @@ class Page {
     return this.#landing.send(async (signal) => {
       try {
         const problem = await borrow(); // before the server says which models the visitor may see
-        return { ...(await (await request(`look/landing${search}`, { signal })).json()), problem };
+        const landing = await (await request(`look/landing${search}`, { signal })).json();
+        if (problem) landing.pointer.notices = [problem]; // in place of the one that there is no such model
+        return landing;
       } finally {
         if (!signal.aborted) this.#endOpening();
       }

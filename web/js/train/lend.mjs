@@ -2,6 +2,7 @@
 
 import { make } from "../lib/dom.mjs";
 import { request } from "../lib/http.mjs";
+import { timeOf } from "../lib/numbers.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 import { copying } from "../widgets/copy.mjs";
 
@@ -24,9 +25,6 @@ export function loanLink(page, name, loan) {
   link.hash = `lent=${loan}`;
   return link.href;
 }
-
-/** The time of day, "18:36". @param {number} seconds since 1970 */
-const timeOf = (seconds) => new Date(1000 * seconds).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 
 export class Lending {
   #name = "";
