@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { clearest } from "../../../web/js/learn/rungs/11_induction.mjs";
+import { clearest, whyChanged } from "../../../web/js/learn/rungs/11_induction.mjs";
 
 // Three tokens and their repetition: the rows of the repetition are 3, 4 and 5.
 const before = [1, 0.5, 0.5, 0.4, 0.3, 0.3];
@@ -17,4 +17,19 @@ test("the token is followed whose repetition the head continues best", () => {
 
 test("where the loss rises everywhere, the smallest rise is followed", () => {
   assert.equal(clearest({ n: 3, weights: [[...before, ...uniform]], without: { losses: [1, 1, 6, 4, 3] } }), 1);
+});
+
+test("a map says what muting has done to it", () => {
+  /** @param {[number, number] | null} muted @param {number} after */
+  const with1 = (muted, after) => ({
+    head: /** @type {[number, number]} */ ([1, 2]),
+    muted,
+    read: /** @type {any} */ ({ induction: 0.59 }),
+    without: /** @type {any} */ ({ induction: after }),
+  });
+  assert.equal(whyChanged(with1(null, 0.59), [1, 2]), "");
+  assert.match(whyChanged(with1([0, 2], 0.04), [1, 2]), /paled, since what 0·2 finds/);
+  assert.equal(whyChanged(with1([0, 2], 0.55), [1, 2]), ""); // hardly changed
+  assert.match(whyChanged(with1([0, 2], 0.04), [0, 2]), /muted: it still looks/);
+  assert.equal(whyChanged(with1([1, 2], 0.59), [0, 2]), "");
 });

@@ -268,7 +268,7 @@ class Induction extends Drawing {
       const place = [head, fedBy][i];
       element.hidden = !place;
       if (!place) return;
-      caption.textContent = this.#theHead(place).replace(/^t/, "T");
+      caption.textContent = this.#theHead(place).replace(/^t/, "T") + whyChanged(found, place);
       const [layer, h] = place;
       this.stores[i].show({
         ...found,
@@ -333,6 +333,18 @@ class Induction extends Drawing {
       },
     ];
   }
+}
+
+/**
+ * What muting has done to the map of a head.
+ * @param {Pick<Data["induction"], "head" | "muted" | "read" | "without">} data
+ * @param {number[]} place
+ */
+export function whyChanged({ head, muted, read, without }, place) {
+  if (!muted) return "";
+  if (`${muted}` === `${place}`) return ", muted: it still looks, but what it finds is not added";
+  if (`${head}` !== `${place}` || !(read.induction - without.induction > CLEAR_LEAP)) return "";
+  return `: its diagonal has paled, since what ${headName(muted)} finds is no longer added to the tokens`;
 }
 
 /**
