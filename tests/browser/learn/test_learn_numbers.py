@@ -63,7 +63,7 @@ def test_the_weights_inside_a_block_are_opened(page: Any) -> None:
 def test_the_hidden_numbers_are_those_of_the_word_that_is_pointed_at(page: Any) -> None:
     open_rung(page, 9)
     cell(page, "What the MLP adds", 3, 1).locator("button").click()
-    figure = page.locator("figure.hl-figure", has=table(page, "Hidden numbers"))
+    figure = page.locator("figure.hl-figure", has=page.get_by_role("table", name="Hidden numbers", exact=True))
     expect(figure.locator("figcaption")).to_contain_text("of “with”")
     assert lit(page, "Hidden numbers", "hl-left") == [(i, 1) for i in range(12)]
     before, after = torch.tensor(numbers(page, "Hidden numbers")).T
