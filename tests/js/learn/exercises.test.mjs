@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { openWindow, texts } from "../widgets/small_dom.mjs";
 import { RUNGS } from "../../../web/js/learn/main.mjs";
-import { aboutNumber, exercises } from "../../../web/js/learn/widgets/exercises.mjs";
+import { aboutNumber, exercises, readNumber, rightAnswer } from "../../../web/js/learn/widgets/exercises.mjs";
 
 openWindow("");
 const progress = /** @type {any} */ ({ answerTo: () => null, answer: () => {} });
@@ -97,6 +97,19 @@ test("an order is right as it is written, no attempt if untouched, and otherwise
 
 test("every exercise has a second hint, which comes before the solution", () => {
   for (const { ask, second, hint } of ALL) assert.ok(second && second !== hint, ask);
+});
+
+test("the answer to a number has as many decimals as are asked for, and is right", () => {
+  const numbers = ALL.filter(({ kind }) => kind === "number");
+  for (const exercise of numbers) {
+    const said = readNumber(rightAnswer(exercise));
+    assert.ok(Math.abs(said - exercise.right) <= exercise.tolerance, exercise.ask);
+  }
+  const said = (right, tolerance) => rightAnswer({ kind: "number", right, tolerance });
+  assert.deepEqual(
+    [said(1.25, 0.001), said(4.6667, 0.01), said(-0.5, 0.001), said(64, 0), said(2.1907, 0.00006)],
+    ["1.25", "4.67", "−0.5", "64", "2.1907"],
+  );
 });
 
 test("a known mistake is told by its number, within the tolerance", () => {

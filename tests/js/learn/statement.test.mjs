@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { openWindow, texts } from "../widgets/small_dom.mjs";
 import { RUNGS } from "../../../web/js/learn/main.mjs";
-import { readLine } from "../../../web/js/learn/teach/handed_in.mjs";
+import { handedIn, readLine } from "../../../web/js/learn/teach/handed_in.mjs";
 import { readStatement, writeStatement } from "../../../web/js/learn/teach/statement.mjs";
 
 /** @param {(place: number) => boolean} is */
@@ -33,6 +34,24 @@ test("a line may have spaces inside its code, and a name after it", () => {
   const words = `${code.slice(0, 7)} ${code.slice(7, 10)} ${code.slice(10)} Ada Lovelace`.split(" ");
   assert.deepEqual(readLine(RUNGS, words), { stated: SOME, used: 3 });
   assert.throws(() => readLine(RUNGS, ["A-B", "Ada"]), /It has 2 characters/);
+});
+
+test("a teacher reads from the pasted codes who has seen, predicted and solved how much", () => {
+  const window = openWindow("");
+  window.document.body.append(...handedIn(RUNGS));
+  const field = window.document.querySelector("textarea");
+  field.value = `${writeStatement(RUNGS, SOME)} Ada\n\nA-B Bob`;
+  field.dispatchEvent(new window.Event("input"));
+  const [ada, bob] = [...window.document.querySelectorAll("tr")].slice(1).map((row) => texts(row, "th, td"));
+  const made = SOME.flatMap(({ predicted }) => (predicted === null ? [] : [predicted]));
+  const { solved } = SOME[0];
+  assert.deepEqual(ada.slice(0, 4), [
+    "Ada",
+    `${SOME.filter(({ isSeen }) => isSeen).length} of ${RUNGS.length}`,
+    `${made.filter(Boolean).length} of ${made.length}`,
+    `${solved.filter(Boolean).length} of ${solved.length}`,
+  ]);
+  assert.deepEqual(bob, ["Bob", "It has 2 characters; a code has 20."]);
 });
 
 test("one wrong character, or two swapped neighbours, is a wrong code", () => {

@@ -14,16 +14,16 @@ export function handedIn(rungs) {
   const result = make("div", { class: "hl-scroll", role: "status" });
   field.addEventListener("input", () => {
     const lines = field.value.split("\n").filter((line) => line.trim());
-    const titles = ["student", "rungs seen", "predictions right", ...rungs.map((_, i) => `rung ${i + 1}`)];
+    const titles = ["student", "rungs seen", "predictions right", ...rungs.map((_, i) => `solved in rung ${i + 1}`)];
     const rows = lines.map((line, i) => rowOf(rungs, line, i));
     result.replaceChildren(...(rows.length ? [makeTable({ titles, rows }, { class: "hl-sheet-table" })] : []));
   });
   return [
     heading("Codes of your students"),
     paragraph(
-      "The last page of Learn gives each student a code that says which rungs were seen and which exercises were " +
-        "solved. It is the student’s own statement, without a name or an answer. Nothing of it is stored or sent: " +
-        "this page reads it in your browser.",
+      "“What you know”, the last page of Learn, gives each student a code that says which rungs were seen, which " +
+        "predictions were right and, rung by rung, which exercises were solved. It is the student’s own statement, " +
+        "without a name or an answer. Nothing of it is stored or sent: this page reads it in your browser.",
     ),
     label,
     field,
@@ -54,9 +54,10 @@ function rowOf(rungs, line, place) {
     const { stated, used } = readLine(rungs, words);
     const name = words.slice(used).join(" ") || `line ${place + 1}`;
     const seen = stated.filter(({ isSeen }) => isSeen).length;
-    const right = stated.filter(({ predicted }) => predicted).length;
+    const predictions = stated.flatMap(({ predicted }) => (predicted === null ? [] : [predicted]));
+    const right = `${predictions.filter(Boolean).length} of ${predictions.length}`;
     const solved = stated.map((each) => `${each.solved.filter(Boolean).length} of ${each.solved.length}`);
-    return [name, `${seen} of ${rungs.length}`, String(right), ...solved];
+    return [name, `${seen} of ${rungs.length}`, right, ...solved];
   } catch (error) {
     return [
       words.slice(1).join(" ") || `line ${place + 1}`,

@@ -25,7 +25,8 @@ export function teachersPage(lessons, rungs) {
     paragraph(
       "One question leads from rung 1 to rung 11: why did the model write “kite”? Students need a browser and " +
         "nothing else: no account, and their answers stay in their browser. At the end of each rung, “Copy a link " +
-        "for a class” fixes a sentence and its settings for everyone.",
+        "for a class” fixes a sentence and its settings for everyone, and “Worksheet to print” gives the rung’s " +
+        "tables for that sentence on one page, with blanks to fill in, and their key on another.",
     ),
     ...PLANS.flatMap((minutes) => planOf(lessons, rungs, minutes)),
     ...(canTrain() ? [heading("A class that trains"), paragraph(TRAINING)] : []),
@@ -36,6 +37,13 @@ export function teachersPage(lessons, rungs) {
   ];
 }
 
+/** @param {Lessons} lessons @param {number} rung @param {string} text */
+function pageLink(lessons, rung, text) {
+  const link = lessons.link(rung, text);
+  link.classList.add("hl-page-link");
+  return link;
+}
+
 /** The minutes of a plan that no rung takes. @param {Content[]} rungs @param {50 | 90} minutes */
 export const minutesLeft = (rungs, minutes) =>
   minutes - rungs.reduce((sum, { teacher }) => sum + (teacher.plans[minutes]?.minutes ?? 0), 0);
@@ -44,8 +52,7 @@ export const minutesLeft = (rungs, minutes) =>
 function planOf(lessons, rungs, minutes) {
   const rows = rungs.flatMap(({ name, teacher }, i) => {
     const planned = teacher.plans[minutes];
-    const link = lessons.link(i + 1, `${i + 1}. ${name}`);
-    link.classList.add("hl-page-link");
+    const link = pageLink(lessons, i + 1, `${i + 1}. ${name}`);
     return planned ? [makeRow([`${planned.minutes} min`, link, planned.what])] : [];
   });
   const end = "Questions that are left. For homework: the other rungs, or Train.";
@@ -72,6 +79,6 @@ function ofRung(lessons, { name, minutes, core, teacher, prediction, exercises }
     makeTable({ name: "Misconceptions", rows: beliefs }, { class: "hl-plan" }),
     make("h4", {}, "Answer key"),
     make("ol", { class: "hl-key" }, ...key.map((question) => make("li", {}, ...answerTo(question)))),
-    paragraph(lessons.link(rung, "Open this rung")),
+    paragraph(pageLink(lessons, rung, "Open this rung")),
   );
 }

@@ -2,7 +2,6 @@
 // mistaken, if that is known, and a hint; a second one by a second hint and an offer to show the worked answer.
 
 import { make } from "../../lib/dom.mjs";
-import { number } from "../../lib/numbers.mjs";
 import { keyOf } from "../progress.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
@@ -154,9 +153,12 @@ export function aboutNumber({ right, alsoRight = [], mistakes = [], tolerance },
   return answer > right ? "That is too large. " : "That is too small. ";
 }
 
+/** A number with two decimals at most, unless more are asked for. @param {Exercise & { kind: "number" }} exercise */
+const decimals = ({ right, tolerance }) => String(Number(right.toFixed(tolerance < 0.001 ? 4 : 2))).replace("-", "−");
+
 /** @param {Exercise} exercise */
 export function rightAnswer(exercise) {
-  if (exercise.kind === "number") return number(exercise.right);
+  if (exercise.kind === "number") return decimals(exercise);
   if (exercise.kind === "choice") return exercise.options[exercise.right];
   if (exercise.kind === "many") return exercise.right.map((i) => exercise.options[i]).join("; ");
   return exercise.steps.join(" → ");
