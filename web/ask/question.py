@@ -28,7 +28,8 @@ from .question_runner import Job
 from .service import AnswerService, PendingAnswer
 
 Check = Callable[[Inquiry, Limits], object]
-# Answers an inquiry. A question about many prompts appends each row, as JSON, to the list.
+# Answers an inquiry. A question about many prompts appends each row, as JSON, to the list, and a search what it has
+# found so far.
 Compute = Callable[[AnswerService, Inquiry, Progress, list[bytes]], Content]
 Encode = Callable[[Answer], Content]
 TOO_LONG_FOR_QUERY = (*TEXTS, Reads.LONG_TEXT, Reads.ROWS)  # what is too long for a query string
@@ -143,8 +144,8 @@ def question(
     title = "".join(map(str.capitalize, re.split("[-/]", name)))
     left_out = {field: asks for asks, each in on_request.items() for field in each.fields}
 
-    def answer(service: AnswerService, inquiry: Inquiry, progress: Progress, _rows: list[bytes]) -> Content:
-        content = encode(answer_with(function, service, inquiry, progress))
+    def answer(service: AnswerService, inquiry: Inquiry, progress: Progress, rows: list[bytes]) -> Content:
+        content = encode(answer_with(function, service, inquiry, progress, lambda left: rows.append(to_json(left))))
         return {each: value for each, value in content.items() if inquiry.values.get(left_out.get(each, ""), True)}
 
     reads = {field.reads for field in fields}
@@ -180,13 +181,19 @@ def is_about_text(function: Callable[..., Answer]) -> bool:
 
 
 def answer_with(
-    function: Callable[..., Answer], service: AnswerService, inquiry: Inquiry, progress: Progress
+    function: Callable[..., Answer],
+    service: AnswerService,
+    inquiry: Inquiry,
+    progress: Progress,
+    so_far: Callable[[Content], object] | None = None,
 ) -> Answer:
-    """The answer of a function of ``model.lens`` to an inquiry."""
+    """The answer of a function of ``model.lens`` to an inquiry; ``so_far`` gets what a search has found until then."""
     parameters = inspect.signature(function).parameters
     options = {name: value for name, value in inquiry.values.items() if name in parameters}
     options |= {name: service.lens(inquiry, name) for name in inquiry.models if name in parameters}
     if "progress" in parameters:
         options["progress"] = progress
+    if so_far and "so_far" in parameters:
+        options["so_far"] = so_far
     texts = [list(inquiry.ids)] if inquiry.ids else []
     return call_question(function, service.lens(inquiry), *texts, **options)

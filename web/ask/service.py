@@ -123,7 +123,7 @@ class AnswerService:
 class PendingAnswer:
     """An answer being computed. Entering queues the computation unless the answer is cached; leaving cancels it.
 
-    ``rows`` are those computed so far, of a question about many prompts.
+    ``rows`` are those computed so far, of a question about many prompts, or what a search has found so far.
     """
 
     def __init__(self, service: AnswerService, key: Hashable, job: Job, route: str, rows: list[bytes]) -> None:

@@ -1,6 +1,6 @@
 """Finding a circuit: the nodes, and the edges between them, that carry the difference between pairs of prompts."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -30,6 +30,7 @@ MAX_NODES = 32  # among which edges are measured: their number grows with its sq
 MAX_PAIRS = 100  # that are read together
 MAX_TRIES = 100  # to remove nodes, and then edges: more than a concentrated effect needs
 N_PROMOTED = 5  # tokens named for each node
+MAX_SHOWN_EDGES = 60  # those that matter most, of a circuit that is not found yet
 READING_PART = 0.1  # of the work, roughly
 
 # "exact" ablates every node alone. "attribution" estimates this by attribution patching, and ablates only the
@@ -44,6 +45,12 @@ EDGE_IN_WORDS: dict[Route, str] = {
     "direct": "An edge is the direct path in the residual stream.",
 }
 Item = TypeVar("Item")
+# Called with what is left of a circuit, in JSON's types, whenever that has changed.
+SoFar = Callable[[Mapping[str, Any]], object]
+
+
+def unseen(_left: Mapping[str, Any]) -> None:
+    """A ``SoFar`` that does nothing."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +204,7 @@ def circuit(
         "are never ablated, and belong to the edges.",
     ] = False,
     progress: Progress = ignore,
+    so_far: SoFar = unseen,
 ) -> FoundCircuit:
     """Which heads, MLPs if they are nodes, and edges between them carry the difference between clean and corrupted
     prompts: a circuit that loses at most 10% of the effect, found by patching nodes and paths and pruning.
@@ -222,7 +230,9 @@ def circuit(
         replaced = zip(runs.items(), instead, strict=True)
         runs = {index: run._replace(instead=by_site) for (index, run), by_site in replaced}
     report = part(progress, READING_PART, 1)
-    found = find_circuit(list(runs.values()), max_lost=max_lost, method=method, mlps=mlps, progress=report)
+    found = find_circuit(
+        list(runs.values()), max_lost=max_lost, method=method, mlps=mlps, progress=report, so_far=so_far
+    )
     kept = [replace(pair, row=row) for row, pair in zip(runs, found.pairs, strict=True)]
     return replace(found, pairs=kept, left_out=left_out)
 
@@ -267,6 +277,7 @@ def find_circuit(
     method: NodeMethod = "exact",
     mlps: bool = False,
     progress: Progress = ignore,
+    so_far: SoFar = unseen,
 ) -> FoundCircuit:
     """Find few nodes and edges that keep the effect: the logit difference between clean and corrupted prompts.
 
@@ -291,7 +302,7 @@ def find_circuit(
     through the MLPs between, and not through other heads, as in Wang et al. 2023. If they are nodes, an edge is the
     direct path in the residual stream, as in Conmy et al. 2023. Pruning is greedy, with at most ``MAX_TRIES`` tries,
     and other circuits may keep the effect as well. The effect may change in either direction: a node that works against
-    the answer stays.
+    the answer stays. ``so_far`` gets what is left from the time on at which at most ``MAX_NODES`` nodes are.
 
     Raises ``InputError`` if the mean difference of all pairs vanishes, and for an unknown method.
     """
@@ -307,7 +318,10 @@ def find_circuit(
     by_importance += sorted(patched, key=lambda node: abs(lost[node]))
 
     def nodes_suffice(removed: set[Node], progress: Progress) -> bool:
-        return abs(1 - pairs.without(removed, progress)) <= max_lost / 2
+        suffices = abs(1 - pairs.without(removed, progress)) <= max_lost / 2
+        if suffices and len(kept := [node for node in by_importance if node not in removed]) <= MAX_NODES:
+            so_far(left_of(kept, lost))
+        return suffices
 
     removed = prune(by_importance, nodes_suffice, part(progress, 0.25, 0.4))
     nodes = sorted([node for node in by_importance if node not in removed][-MAX_NODES:], key=order)
@@ -319,8 +333,13 @@ def find_circuit(
     allowed = max(max_lost, abs(1 - start))
 
     def edges_suffice(cut: set[Edge], progress: Progress) -> bool:
-        return abs(1 - float(pairs.with_edges(edges, all_of(edges, cut), progress))) <= allowed
+        suffices = abs(1 - float(pairs.with_edges(edges, all_of(edges, cut), progress))) <= allowed
+        if suffices:
+            so_far(left_of(nodes, lost, {edge: loss for edge, loss in by_edge.items() if edge not in cut}))
+        return suffices
 
+    by_edge = dict(zip(edges, losses.tolist(), strict=True))
+    so_far(left_of(nodes, lost, by_edge))
     by_loss = [edges[i] for i in losses.abs().argsort(stable=True).tolist()]
     cut = prune(by_loss, edges_suffice, part(progress, 0.6, 0.8))
     cut |= dangling([edge for edge in edges if edge not in cut])
@@ -348,6 +367,21 @@ def find_circuit(
             if run.answer is not None and run.wrong is not None
         ],
     )
+
+
+def left_of(
+    nodes: Sequence[Node], lost: Mapping[Node, float], edges: Mapping[Edge, float] | None = None
+) -> dict[str, Any]:
+    """What is left of a circuit: its nodes with what is ``lost`` without each, the number of its edges once they are
+    measured, and those of them that matter most."""
+    strongest = sorted((edges or {}).items(), key=lambda item: -abs(item[1]))[:MAX_SHOWN_EDGES]
+    return {
+        "nodes": [
+            {"layer": node[0], "head": node[1], "lost": lost[node]} for node in sorted(nodes, key=order) if node in lost
+        ],
+        "n_edges": None if edges is None else len(edges),
+        "edges": [{**edge._asdict(), "lost": loss} for edge, loss in strongest],
+    }
 
 
 def prune(order: Sequence[Item], suffices: Callable[[set[Item], Progress], bool], progress: Progress) -> set[Item]:

@@ -107,6 +107,15 @@ def test_streamed_answer_equals_plain_answer(server: Server, document: Document,
     assert streamed["model"] == "tiny" and streamed["precision"]["computed"] == "float32"
 
 
+def test_a_circuit_is_streamed_while_it_is_found(server: Server) -> None:
+    server.services.answers.answers.entries.clear()
+    (circuit,) = [question for question in QUESTIONS if question.name == "circuit"]
+    *before, answer = events_of(ask(server, circuit, stream=True))
+    rows = [event["row"] for event in before if "row" in event]
+    assert rows and rows[-1]["n_edges"] >= len(answer["edges"])
+    assert all(set(row) == {"nodes", "n_edges", "edges"} for row in rows)
+
+
 @every_question
 def test_first_model_is_the_default(server: Server, question: Question) -> None:
     assert ask(server, question, model="").json()["model"] == "tiny"

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { arcsOf, circuitPlain, wordsRead } from "../../../web/js/look/ask/questions/circuit.mjs";
+import { arcsOf, circuitPlain, leftPlain, wordsRead } from "../../../web/js/look/ask/questions/circuit.mjs";
 import { layOut } from "../../../web/js/look/ask/questions/head_graph.mjs";
 
 test("heads of one layer stand below each other, and later layers further to the right", () => {
@@ -59,6 +59,28 @@ test("how faithful a circuit is says what the answers are", () => {
     circuitPlain({ ...answer, pairs: [{ ...pair(1), clean: -2 }] }),
     /91% of the pull away from “kite” is left/,
   );
+});
+
+test("what is left while a circuit is found", () => {
+  const nodes = [0, 1, null].map((head) => ({ layer: 2, head, lost: 0.1 }));
+  const words = (/** @type {any} */ left) => leftPlain(left).join(" ");
+  assert.match(words({ nodes, edges: [], n_edges: null }), /^Left so far: 2 heads and 1 MLP\. They are enough; /);
+  const edges = /** @type {any} */ ([{}, {}]);
+  assert.match(
+    words({ nodes, edges, n_edges: 9 }),
+    /2 heads, 1 MLP and 9 edges\. .* The 2 that matter most are drawn\.$/,
+  );
+  const many = [0, 1, 2, 3, 4].map((head) => ({ ...nodes[0], head }));
+  assert.match(words({ nodes: many, edges: [], n_edges: null }), /5 heads\. .* Up to 4 of each layer are drawn\.$/);
+  assert.match(words({ nodes: nodes.slice(1, 2), edges, n_edges: 2 }), /1 head and 2 edges\. .* effect stays\.$/);
+});
+
+test("a graph keeps its height while nodes leave it", () => {
+  const many = Array.from({ length: 8 }, (_, head) => /** @type {const} */ ([0, head]));
+  const before = layOut(many);
+  const after = layOut(many.slice(0, 1), 0, before.height);
+  assert.equal(after.height, before.height);
+  assert.ok(layOut(many.slice(0, 1)).height < before.height);
 });
 
 test("one head, and none", () => {

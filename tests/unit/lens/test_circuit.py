@@ -1,6 +1,8 @@
 """Circuits found in the shipped models, and how heads and edges are pruned."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +14,7 @@ from model import InputError, LoadedModel
 from model.lens.composition import WAYS
 from model.lens.interventions import circuit as module
 from model.lens.interventions.ablated_graph import Edge, Node, Pairs, dangling, edges_between
-from model.lens.interventions.circuit import find_circuit, prune
+from model.lens.interventions.circuit import FoundCircuit, find_circuit, prune
 from model.lens.interventions.criteria import check_criteria, subsets_of
 from model.lens.interventions.patch_run import PatchRun, logit_difference, patch_run
 from model.lens.interventions.patching import patch_each
@@ -35,7 +37,8 @@ def test_induction_is_found_from_repeated_random_tokens() -> None:
         swapped[5], swapped[12] = tokens[12], tokens[5]
         texts = [TextPass(loaded.gpt, [*first, tokens[5]]) for first in (tokens, swapped)]
         runs.append(patch_run(*texts, answer=tokens[6], wrong=tokens[13], direction="noise"))
-    found = find_circuit(runs)
+    states = list[Any]()
+    found = find_circuit(runs, so_far=states.append)
     labels = loaded.roles().labels
     previous, induction = (head.layer * 4 + head.head for head in found.heads)
     assert [labels[i // 4][i % 4] for i in (previous, induction)] == ["previous token", "induction"]
@@ -47,7 +50,20 @@ def test_induction_is_found_from_repeated_random_tokens() -> None:
     assert (second.position, second.key) == (20, 6)
     assert all(each.lost > 0.5 for each in found.edges)
     assert "not through other heads. Lost without each:" in str(found) and "L0 H2 -> k of L1 H2" in str(found)
+    check_states(states, found)
     assert re.search(r"<td[^>]*>L0 H2</td><td[^>]*>k of L1 H2</td>", found._repr_html_())
+
+
+def check_states(states: Sequence[Any], found: FoundCircuit) -> None:
+    """What was left, step by step: fewer and fewer nodes, then edges between them, and never less than was found."""
+    sizes = [(len(each["nodes"]), each["n_edges"]) for each in states]
+    pruned, cut = [(n, m) for n, m in sizes if m is None], [(n, m) for n, m in sizes if m is not None]
+    assert sizes == [*pruned, *cut] and pruned == sorted(pruned, reverse=True) and cut == sorted(cut, reverse=True)
+    assert len(cut) > 1 and cut[-1][1] >= len(found.edges)
+    left = [(each["sender"], each["receiver"], each["way"]) for each in states[-1]["edges"]]
+    assert {each.edge for each in found.edges} <= set(left)
+    lost = {(each["layer"], each["head"]): each["lost"] for each in states[-1]["nodes"]}
+    assert all(lost[each.layer, each.head] == each.lost for each in found.heads)
 
 
 def test_heads_chosen_by_attribution_patching(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,7 @@ export class AskPanel {
   /** @type {Map<string, TimedAnswer>} the newest answers by key */
   #cached = new Map();
   #request = new LatestRequest();
+  #isAwaited = false; // whether the progress is shown
   #slow = false; // whether the last answer took long
   #nextFrame = new NextFrame(() => this.redraw());
   #began = 0; // time at which the request was sent, in milliseconds
@@ -161,6 +162,7 @@ export class AskPanel {
     );
     this.#built = built;
     this.#end = end;
+    this.element.classList.toggle("hs-grows", Boolean(built.grow));
     this.controls.replaceChildren(...this.#built.controls);
     const { picture, element } = built;
     this.answer.replaceChildren(picture ?? element);
@@ -206,9 +208,11 @@ export class AskPanel {
   async send(key, asked) {
     this.#began = performance.now();
     this.showProgress(0);
+    this.grow(null);
     try {
       const onProgress = (/** @type {number} */ fraction) => this.showProgress(fraction);
-      const answer = await this.#request.send((signal) => askServer(asked, { signal, onProgress }));
+      const onRow = (/** @type {any} */ known) => this.grow(known);
+      const answer = await this.#request.send((signal) => askServer(asked, { signal, onProgress, onRow }));
       if (!answer) return;
       this.cache(key, { answer, seconds: (performance.now() - this.#began) / 1000 });
       if (key === this.#key) this.redraw();
@@ -246,7 +250,7 @@ export class AskPanel {
   conclude(words, more = "") {
     const all = more ? `${words} ${more}` : words;
     if (this.plain.textContent !== all) this.plain.replaceChildren(make("b", {}, words), more && ` ${more}`);
-    this.plain.hidden = !words;
+    this.plain.hidden = !words && !this.#built?.grow;
   }
 
   /** @param {BuiltQuestion} built @param {any} answer */
@@ -264,13 +268,27 @@ export class AskPanel {
     setFlag(this.element, "aria-busy", false);
   }
 
+  /** Draw what is known before the answer, whose place is kept. @param {any} known null for nothing yet */
+  grow(known) {
+    if (!this.#built?.grow || !this.#isAwaited) return;
+    this.#built.grow(known);
+    this.answer.hidden = false;
+  }
+
   /** @param {number} fraction */
   showProgress(fraction) {
-    this.hideAnswer();
-    this.progress.hidden = false;
+    if (!this.#isAwaited) this.hideAnswer();
+    this.#await(true);
     this.bar.value = fraction;
     this.remaining.textContent = timeLeft((performance.now() - this.#began) / 1000, fraction);
     setFlag(this.element, "aria-busy", true);
+  }
+
+  /** Show or hide the progress; where a picture grows, its place is kept. @param {boolean} isAwaited */
+  #await(isAwaited) {
+    this.#isAwaited = isAwaited;
+    this.progress.hidden = !isAwaited && !this.#built?.grow;
+    this.progress.classList.toggle("hs-idle", !isAwaited);
   }
 
   /**
@@ -294,8 +312,8 @@ export class AskPanel {
       this.store.answer.setOverlay(null);
       this.conclude("");
     }
-    for (const part of [this.mask, this.answer, this.caution, this.fold, this.progress, this.notice])
-      part.hidden = true;
+    this.#await(false);
+    for (const part of [this.mask, this.answer, this.caution, this.fold, this.notice]) part.hidden = true;
     this.controls.hidden = !this.#built?.controls.length;
     setFlag(this.element, "aria-busy", false);
   }

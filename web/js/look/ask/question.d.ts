@@ -38,6 +38,8 @@ export interface BuiltQuestion {
   request(): Asked;
   /** Draw the answer for the current text, head, step and choices; called again whenever one of them changes. */
   draw(answer: any): void;
+  /** Draw what is known before the answer, in the picture's place; null for nothing yet. */
+  grow?(known: any): void;
 }
 
 export interface Question {

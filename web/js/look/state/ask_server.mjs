@@ -20,9 +20,10 @@ import { answerInFile, isFile } from "./prepared.mjs";
  * Return the answer. Aborting closes the stream, which stops the computation. Throws an `Error` with the server's
  * reason.
  * @param {AskRequest} asked
- * @param {{ signal?: AbortSignal, onProgress?: (fraction: number) => void }} [options] the fraction done, from 0 to 1
+ * @param {{ signal?: AbortSignal, onProgress?: (fraction: number) => void, onRow?: (row: any) => void }} [options]
+ *   the fraction done, from 0 to 1; `onRow` gets what is known before the answer, which has all of it
  */
-export async function askServer(asked, { signal, onProgress } = {}) {
+export async function askServer(asked, { signal, onProgress, onRow } = {}) {
   if (isFile()) {
     const answer = answerInFile(asked);
     if (!answer) throw new Error("This file does not have that answer, only the one that was open when it was saved.");
@@ -34,9 +35,9 @@ export async function askServer(asked, { signal, onProgress } = {}) {
   for await (const event of readEvents(response)) {
     signal?.throwIfAborted();
     if (event.error) throw new Error(event.error.message);
-    if ("row" in event) continue; // the answer has all rows
-    if (!("progress" in event)) return event;
-    onProgress?.(event.progress);
+    if ("row" in event) onRow?.(event.row);
+    else if ("progress" in event) onProgress?.(event.progress);
+    else return event;
   }
   throw new Error("The server closed the connection before answering.");
 }

@@ -4,7 +4,7 @@ import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { nodeName, spokenHead } from "../../../lib/heads.mjs";
 import { counted, fixed, percent } from "../../../lib/numbers.mjs";
-import { capitalised, spoken, visible } from "../../../lib/words.mjs";
+import { capitalised, listed, spoken, visible } from "../../../lib/words.mjs";
 import { writeChoices } from "../../state/choices.mjs";
 import { HeadList } from "../head_list.mjs";
 import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
@@ -18,12 +18,22 @@ import { fillRows, makeCell, makeTable } from "../../../widgets/table.mjs";
 /** @import { Arc, PictureId } from "../../../types.js" */
 /** @import { CircuitAnswer, EdgeInCircuit, HeadInCircuit, MLPInCircuit } from "../../../lens.js" */
 /** @import { ChangedPair } from "../prompts/changed_text.mjs" */
-/** @import { Graph } from "./head_graph.mjs" */
+/** @import { Graph, GraphNode } from "./head_graph.mjs" */
 /** @import { AskContext, Asked, BuiltQuestion, Question } from "../question.js" */
 
 /** @typedef {HeadInCircuit | (MLPInCircuit & { head: null, reads?: undefined })} NodeInCircuit a head, or an MLP */
 
+/**
+ * What is left of a circuit while it is found; `n_edges` is null before edges are measured, of which a few are here.
+ * @typedef {object} LeftOfCircuit
+ * @property {Pick<NodeInCircuit, "layer" | "head" | "lost">[]} nodes
+ * @property {EdgeInCircuit[]} edges
+ * @property {number | null} n_edges
+ */
+
 const TEXT = "text"; // in place of a set of prompts
+const MAX_IN_LAYER = 4; // nodes that are drawn while the circuit is found
+const GRAPH_HEIGHT = 60 * MAX_IN_LAYER; // CSS pixels
 const MAX_WORDS = 6; // that the graph begins with
 const NODES = { heads: "heads", mlps: "heads and MLPs" };
 const ABLATIONS = { resample: "the corrupted prompt’s", mean: "its mean", zero: "zeros" };
@@ -127,6 +137,7 @@ class Circuit {
     this.table = makeTable({ name: "Edges of the circuit", titles: ["edge", "lost"] });
     this.criteria = makeTable({ name: "Nodes of the circuit", titles: ["node", "lost alone", "minimality"] });
     this.complete = make("p", { class: "hs-answer" });
+    this.height = GRAPH_HEIGHT; // that of the graph while the circuit is found, which it keeps
     /** @type {CircuitAnswer | null} */
     this.shown = null;
     /** @type {() => void} */
@@ -160,10 +171,15 @@ class Circuit {
     return fields;
   }
 
+  /** Open the head of a node. @param {Pick<NodeInCircuit, "layer" | "head">} node */
+  choose({ layer, head }) {
+    if (head !== null) this.store.view.choose([layer, head]);
+  }
+
   /** @param {NodeInCircuit} node */
   openNode(node) {
     this.graph.mark(null);
-    if (node.head !== null) this.store.view.choose([node.layer, node.head]);
+    this.choose(node);
     this.details.textContent = nodeWords(node);
     this.cut.hidden = true;
     this.opened.hidden = false;
@@ -193,28 +209,14 @@ class Circuit {
   graphOf(answer) {
     const { heads, edges, pairs } = answer;
     const words = wordsRead(heads);
-    const most = Math.max(...edges.map(({ lost }) => Math.abs(lost)), 1e-9);
     const reads = heads.map(({ layer, head, key, weight }) => ({
       from: words.findIndex((word) => word.key === key),
       to: /** @type {PictureId} */ ([layer, head]),
       part: weight,
       css: "hs-reads",
     }));
-    const writes = edges.map((edge) => ({
-      from: edge.sender,
-      to: edge.receiver,
-      part: Math.abs(edge.lost) / most,
-      css: edge.lost < 0 ? "hs-less" : "",
-      label: `${edgeName(edge)}: ${percent(edge.lost)} lost without it`,
-      key: edgeName(edge),
-      open: () => this.openEdge(edge),
-    }));
-    const nodes = nodesOf(answer).map((node) => ({
-      picture: /** @type {[number, number | null]} */ ([node.layer, node.head]),
-      note: percent(node.lost),
-      label: `${capitalised(spokenNode([node.layer, node.head]))}: ${percent(node.lost)} lost without it`,
-      open: () => this.openNode(node),
-    }));
+    const writes = edges.map((edge) => ({ ...lineOf(edge, edges), open: () => this.openEdge(edge) }));
+    const nodes = nodesOf(answer).map((node) => ({ ...headOfGraph(node), open: () => this.openNode(node) }));
     const end = pairs.length ? { text: pairs[0].answer.text, note: "next" } : null;
     return { heads: nodes, lines: [...reads, ...writes], words, end };
   }
@@ -235,6 +237,19 @@ class Circuit {
     return { route: "circuit", body: { model, prompts, method, ...this.chosen() }, set: about };
   }
 
+  /** What is left of the circuit while it is found. @param {LeftOfCircuit | null} left */
+  grow(left) {
+    if (left) this.conclude(...leftPlain(left));
+    else this.height = GRAPH_HEIGHT;
+    const { nodes, edges } = left ?? { nodes: [], edges: [] };
+    const drawn = mainNodes(nodes);
+    this.opened.hidden = true;
+    this.shown = null;
+    const heads = drawn.map((node) => ({ ...headOfGraph(node), open: () => this.choose(node) }));
+    const lines = edges.map((edge) => lineOf(edge, edges));
+    this.height = this.graph.show({ heads, lines, end: null }, this.height);
+  }
+
   /** @param {CircuitAnswer} answer */
   draw(answer) {
     const { without_heads, pairs, left_out } = answer;
@@ -252,7 +267,7 @@ class Circuit {
     const means = `${mean("clean")} in the prompts, ${mean("corrupted")} in the corrupted ones`;
     this.sentence.textContent = `The effect is the mean difference of the two logits: ${means}${byPair}.${without}`;
     this.help.textContent = `${ROUTES[answer.route]} ${ABLATION_HELP[this.chosen().ablation ?? "resample"]}`;
-    this.graph.show(this.graphOf(answer));
+    this.graph.show(this.graphOf(answer), this.height);
     this.complete.textContent = completeWords(answer);
     const nodes = nodesOf(answer).sort((a, b) => b.minimality - a.minimality);
     fillRows(
@@ -297,6 +312,47 @@ class Circuit {
       arcs: arcsOf(edges),
     });
   }
+}
+
+/** @param {EdgeInCircuit} edge @param {EdgeInCircuit[]} edges among which it is drawn */
+const lineOf = (edge, edges) => ({
+  from: edge.sender,
+  to: edge.receiver,
+  part: Math.abs(edge.lost) / Math.max(...edges.map(({ lost }) => Math.abs(lost)), 1e-9),
+  css: edge.lost < 0 ? "hs-less" : "",
+  label: `${edgeName(edge)}: ${percent(edge.lost)} lost without it`,
+  key: edgeName(edge),
+});
+
+/** @param {Pick<NodeInCircuit, "layer" | "head" | "lost">} node */
+const headOfGraph = ({ layer, head, lost }) => ({
+  picture: /** @type {GraphNode} */ ([layer, head]),
+  note: percent(lost),
+  label: `${capitalised(spokenNode([layer, head]))}: ${percent(lost)} lost without it`,
+});
+
+/** The nodes that matter most in each layer. @param {LeftOfCircuit["nodes"]} nodes */
+function mainNodes(nodes) {
+  const sorted = [...nodes].sort((a, b) => Math.abs(b.lost) - Math.abs(a.lost));
+  const place = (/** @type {LeftOfCircuit["nodes"][0]} */ node) =>
+    sorted.filter(({ layer }) => layer === node.layer).indexOf(node);
+  return nodes.filter((node) => place(node) < MAX_IN_LAYER);
+}
+
+/**
+ * How far the search is.
+ * @param {LeftOfCircuit} left
+ * @returns {[string, string]}
+ */
+export function leftPlain({ nodes, edges, n_edges }) {
+  const mlps = nodes.filter(({ head }) => head === null).length;
+  const names = [counted(nodes.length - mlps, "head"), ...(mlps ? [counted(mlps, "MLP")] : [])];
+  const few = mainNodes(nodes).length < nodes.length ? ` Up to ${MAX_IN_LAYER} of each layer are drawn.` : "";
+  if (n_edges === null)
+    return [`Left so far: ${listed(names)}.`, `They are enough; next, each edge between them is cut in turn.${few}`];
+  const shown = edges.length < n_edges ? ` The ${edges.length} that matter most are drawn.` : "";
+  const next = `Edges are cut as long as most of the effect stays.${shown}${few}`;
+  return [`Left so far: ${listed([...names, counted(n_edges, "edge")])}.`, next];
 }
 
 /**

@@ -51,14 +51,15 @@ const MAX_LINE = 8;
  * the layer's MLP.
  * @param {readonly GraphNode[]} nodes
  * @param {number} [words] the number of words at the left
+ * @param {number} [least] CSS pixels: the least height
  */
-export function layOut(nodes, words = 0) {
+export function layOut(nodes, words = 0, least = 0) {
   const columnOf = (/** @type {GraphNode} */ [layer, head]) => 2 * layer + Number(head === null);
   const numbers = [...new Set(nodes.map(columnOf))].sort((a, b) => a - b);
   const columns = numbers.map((number) =>
     nodes.filter((each) => columnOf(each) === number).sort((a, b) => Number(a[1]) - Number(b[1])),
   );
-  const height = ROW * Math.max(LEAST_ROWS, words, ...columns.map((column) => column.length));
+  const height = Math.max(least, ROW * Math.max(LEAST_ROWS, words, ...columns.map((column) => column.length)));
   const xOf = (/** @type {number} */ at) =>
     columns.length > 1 ? FIRST + ((LAST - FIRST) * at) / (columns.length - 1) : (FIRST + LAST) / 2;
   /** @type {Map<string, Place>} by the name of the node */
@@ -82,11 +83,12 @@ export function headGraph(name) {
   /** @type {[key: string, line: SVGElement][]} */
   let keyed = [];
 
-  /** @param {Graph} graph */
-  function show({ heads, lines, words = [], end }) {
+  /** @param {Graph} graph @param {number} [least] CSS pixels: the least height @returns {number} its height */
+  function show({ heads, lines, words = [], end }, least) {
     const { places, ...layout } = layOut(
       heads.map(({ picture }) => picture),
       words.length,
+      least,
     );
     plot.style.height = `${layout.height}px`;
     plot.style.minWidth = `${SIDES + LAYER * layout.titles.length}px`;
@@ -113,6 +115,7 @@ export function headGraph(name) {
     const last = end ? [wordLabel("hs-end", layout.end, end)] : [];
     plot.replaceChildren(drawing, ...titles, ...read, ...buttons, ...last);
     roving.update(buttons[0]);
+    return layout.height;
   }
 
   /** Mark the line with a key, or none. @param {string | null} key */
