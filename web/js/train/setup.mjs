@@ -81,6 +81,7 @@ export class Setup {
     this.button.setAttribute("aria-describedby", "ht-missing");
     this.queue = make("p", { class: "hs-hint" });
     this.promise = make("p", { class: "hs-hint" });
+    this.watched = ["writing", "chance", "heads"].map(() => make("li", {}));
     this.element = make("div", { class: "ht-setup", hidden: true }, ...this.#parts());
     this.choose("paste");
   }
@@ -113,6 +114,8 @@ export class Setup {
       make("h2", {}, "Train your own GPT"),
       make("p", { class: "ht-lead" }, "It starts from nothing and learns to guess the next letter of a text."),
       make("div", { class: "ht-go" }, this.first, this.queue),
+      make("h3", {}, "What you will watch"),
+      make("ul", { class: "ht-see" }, ...this.watched),
       make(
         "p",
         { class: "hs-hint" },
@@ -142,6 +145,7 @@ export class Setup {
     this.#size = sizes.some(({ name }) => name === this.#size) ? this.#size : (sizes[1] ?? sizes[0])?.name;
     this.first.hidden = !sizes.length;
     if (sizes.length) this.first.textContent = `Train on the sample text, ${duration(sizes[0].seconds)}`;
+    this.#describeWatched(sizes[0]);
     this.sizes.replaceChildren(...sizes.map((size) => this.#card(size)));
     this.writer.replaceChildren(...state.writers.map((name) => make("option", { value: name }, name)));
     this.writing.textContent =
@@ -155,6 +159,17 @@ export class Setup {
     this.queue.textContent = ahead ? `${who} training or waiting: yours will wait in the queue.` : "";
     if (!state.writers.length && this.#source === "model") this.choose("paste");
     this.describe();
+  }
+
+  /** @param {Size | undefined} size the smallest */
+  #describeWatched(size) {
+    const heads = size ? `Its ${size.n_layer * size.n_head} attention heads` : "Its attention heads";
+    const words = [
+      "What it writes: noise at first, then more and more words.",
+      "The chance that it gives to the right next letter, in text that it has not read.",
+      `${heads}: mostly, one of them learns to look at the previous letter.`,
+    ];
+    words.forEach((text, i) => (this.watched[i].textContent = text));
   }
 
   /** @param {Size} size */
