@@ -18,6 +18,7 @@ import { REVEAL } from "./elements.mjs";
  * @property {string} [value] the number there, unless it is the text of the element
  */
 
+const GAP = 8; // pixels around what is scrolled to
 const READING_LINE = 0.52; // of the height of the window: the last step that begins above it is being read
 
 export class Steps {
@@ -80,6 +81,7 @@ export class Steps {
   #go(step) {
     if (step === this.#now) return;
     this.#now = step;
+    this.figure.scrollTop = 0;
     this.#show();
   }
 
@@ -107,9 +109,18 @@ export class Steps {
     this.#marked = stop ? elementOf(stop.at) : null;
     this.#marked?.classList.add("hl-stop");
     if (Array.isArray(stop?.at) && !this.kept.whole) stop.at[0].point?.(stop.at[1], stop.at[2]);
-    const box = this.figure.getBoundingClientRect();
-    const place = this.#marked?.getBoundingClientRect();
-    if (place && place.bottom > box.bottom) this.figure.scrollTop += place.bottom - box.bottom + box.height / 3;
+    if (this.#marked) this.#scrollTo(this.#marked);
+  }
+
+  /** Scroll the figure to the end of a number's table, as far as the number stays in view. @param {Element} marked */
+  #scrollTo(marked) {
+    const [box, cell, table] = [this.figure, marked, marked.closest(".hl-figure") ?? marked].map((each) =>
+      each.getBoundingClientRect(),
+    );
+    const panel = this.explanation?.getBoundingClientRect();
+    const end = panel?.height ? Math.min(panel.top, box.bottom) : box.bottom; // it covers what is behind it
+    const hidden = table.bottom - end;
+    if (hidden > 0) this.figure.scrollTop += Math.min(hidden + GAP, cell.top - box.top - GAP);
   }
 
   /** Another rung is opened. */
