@@ -60,7 +60,7 @@ export class Alignment {
 
   /** Whether the alignment lies within two texts of these lengths. @param {number} a @param {number} b */
   fits(a, b) {
-    return this.#end("a") <= a && this.#end("b") <= b;
+    return this.end("a") <= a && this.end("b") <= b;
   }
 
   /** The piece of a token; null for one without a counterpart. @param {SideName} side @param {number} at */
@@ -91,7 +91,7 @@ export class Alignment {
   }
 
   /** Where the pieces of a side end. @param {SideName} side */
-  #end(side) {
+  end(side) {
     return this.pieces.length ? this.last(side, this.pieces.length - 1) + 1 : 0;
   }
 
@@ -117,12 +117,12 @@ export class Alignment {
 
   /** The step at which a side has a token. @param {SideName} side @param {number} at */
   stepOf(side, at) {
-    return this.#stepOf[side][at] ?? this.#steps.length + at - this.#end(side);
+    return this.#stepOf[side][at] ?? this.#steps.length + at - this.end(side);
   }
 
   /** The token of a side at a step, which may be beyond its end. @param {SideName} side @param {number} step */
   tokenAt(side, step) {
-    return this.#steps[step]?.[side] ?? this.#end(side) + step - this.#steps.length;
+    return this.#steps[step]?.[side] ?? this.end(side) + step - this.#steps.length;
   }
 
   /** Whether a side has no token at a step at which the other has one. @param {SideName} side @param {number} step */

@@ -8,7 +8,7 @@ import { icon } from "../../lib/icons.mjs";
 import { visible } from "../../lib/words.mjs";
 import { Scrubber } from "../panels/scrubber.mjs";
 import { colourControls } from "../panels/view_controls.mjs";
-import { isBusy } from "../state/pointer.mjs";
+import { isBusy, isGiven } from "../state/pointer.mjs";
 import { OwnText } from "./compare_menu.mjs";
 import { Fork } from "./fork.mjs";
 import { badge, LETTERS, sideTitles } from "./names.mjs";
@@ -125,9 +125,13 @@ export class CompareView {
     setText(this.compared.a, a);
     setText(this.compared.b, b);
     this.change.hidden = pair.stores.a.pointer.sha256 !== pair.stores.b.pointer.sha256; // its model is chosen there
-    const isWritten = SIDES.some((side) => isBusy(pair.stores[side].pointer.state));
-    if (isWritten || (pair.isComplete && pair.isAligned && !pair.isGrowing))
+    const isBegun = pair.alignment.pieces.length > 0 && SIDES.some((side) => isBusy(pair.stores[side].pointer.state));
+    if (isBegun || (pair.isComplete && pair.isAligned && !pair.isGrowing))
       this.element.classList.remove("hs-unaligned");
+    this.element.classList.toggle(
+      "hs-written-here",
+      SIDES.some((side) => !isGiven(pair.stores[side].pointer.state)),
+    );
     this.element.dataset.state = pair.isGrowing ? "writing" : "done";
   }
 }

@@ -59,6 +59,20 @@ export class Difference {
     this.values.append(values);
   }
 
+  /** A side's weights on the pieces, as a lower triangle. @param {SideName} side */
+  weightsOf(side) {
+    const values = new Float32Array(cells(this.rows));
+    let index = 0;
+    for (let row = 0; row < this.rows; row++) {
+      for (let key = 0; key <= row; key++) {
+        values[index++] = weightOn(this.weights[side], this.alignment, side, row, key);
+      }
+    }
+    const weights = new HeadWeights();
+    weights.append(values);
+    return weights;
+  }
+
   /**
    * One cell with the exact numbers of both sides.
    * @param {number} row a piece

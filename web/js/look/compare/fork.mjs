@@ -82,7 +82,7 @@ export class Fork {
     const { a, b } = pair.stores;
     if (!pair.isComplete) return;
     const { divergence, pieces } = pair.alignment;
-    const starts = SIDES.map((side) => pair.alignment.divergesAt(side) ?? pair.stores[side].length);
+    const starts = SIDES.map((side) => pair.alignment.divergesAt(side) ?? pair.alignment.end(side));
     const chosen = SIDES.map((side) => (pair.chosen === null ? -1 : pair.tokenAt(side, pair.chosen)));
     const drawn = [
       a.pointer.run,
@@ -93,12 +93,13 @@ export class Fork {
       pieces.length,
       ...starts,
       ...chosen,
+      pair.isGrowing,
     ].join();
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
     const shared = a.tokens.slice(0, starts[0]);
     const last = shared.at(-1);
-    const isSame = divergence === null && a.length === b.length;
+    const isSame = !pair.isGrowing && SIDES.every((side, at) => starts[at] >= pair.stores[side].length);
     const [wordsA, wordsB] = SIDES.map((side, at) => this.#branch(side, starts[at], chosen[at]));
     this.drawing.draw(
       textOf(shared.slice(0, -1)),

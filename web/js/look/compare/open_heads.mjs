@@ -12,6 +12,7 @@ import { scaleOf } from "../../lib/head_masks.mjs";
 import { allPictures } from "../../lib/heads.mjs";
 import { counted, exact, full, share, withSign } from "../../lib/numbers.mjs";
 import { baseName, capitalised, pictureName, spoken, textOf, visible } from "../../lib/words.mjs";
+import { HeadWeights } from "../../lib/triangle.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 import { rampLine, weightLegend } from "../panels/legend.mjs";
 import { scaledWords } from "../roles/role_words.mjs";
@@ -24,6 +25,7 @@ import { effect, onChange, whenever } from "../../lib/reactive.mjs";
 /** @import { Cell, MatrixCells, MatrixSelection, MatrixSource, PictureId, Token } from "../../types.js" */
 /** @import { Context } from "../../lib/drawing/axes.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
+/** @import { Difference } from "./difference.mjs" */
 /** @import { Pair } from "./pair.mjs" */
 
 /** @param {Pair} pair @param {SideName} side */
@@ -92,7 +94,9 @@ function headSelect(pair, side) {
 
 /** @param {Pair} pair */
 export function differencePanel(pair) {
-  const source = differenceSource(pair);
+  const { a, b } = pair.stores;
+  const name = () => `the difference, B minus A, ${b.openName} and ${a.openName}`;
+  const source = pieceSource(pair, () => pair.difference.values, name);
   const matrix = new Matrix(source, differenceSelection(pair), new DifferenceCells(pair, source));
   matrix.element.classList.add("hs-difference");
   const table = rowTable(pair);
@@ -239,27 +243,75 @@ function pieceTokens({ alignment, stores: { a, b } }) {
   });
 }
 
-/** @param {Pair} pair @returns {MatrixSource} the difference as the source of a matrix, whose tokens are pieces */
-function differenceSource(pair) {
-  const { a, b } = pair.stores;
-  return {
-    view: pair.view,
-    get tokens() {
-      return pieceTokens(pair);
-    },
-    get weights() {
-      return pair.difference.values;
-    },
-    get count() {
-      return pair.difference.rows;
-    },
-    get openName() {
-      return `the difference, B minus A, ${b.openName} and ${a.openName}`;
-    },
-    get drawn() {
-      return [...pair.progress, pair.difference, pair.view.options];
-    },
+/**
+ * Numbers on the pieces of both texts as the source of a matrix, whose tokens are the pieces.
+ * @param {Pair} pair
+ * @param {() => HeadWeights} weights
+ * @param {() => string} name
+ * @returns {MatrixSource}
+ */
+const pieceSource = (pair, weights, name) => ({
+  view: pair.view,
+  get tokens() {
+    return pieceTokens(pair);
+  },
+  get weights() {
+    return weights();
+  },
+  get count() {
+    return pair.difference.rows;
+  },
+  get openName() {
+    return name();
+  },
+  get drawn() {
+    return [...pair.progress, pair.difference, pair.view.options];
+  },
+});
+
+/** One side's weights on the pieces of both texts. @implements {MatrixCells} */
+class PieceCells extends WeightCells {
+  /** @param {Pair} pair @param {MatrixSource} source whose tokens are pieces */
+  constructor(pair, source) {
+    super(source, differenceSelection(pair));
+    this.pair = pair;
+  }
+
+  get count() {
+    return this.store.count;
+  }
+
+  /** @param {Context} context @param {number} n @param {number} width */
+  place(context, n, width) {
+    return pairLayout(this.pair, context, this.store.tokens, n, width);
+  }
+
+  /** @param {number} piece */
+  nameOf(piece) {
+    return this.pair.alignment.numberOf(piece);
+  }
+}
+
+/**
+ * The open head of a side on the pieces that both texts have, so that its cells stand in the same places as those of
+ * the other side whatever the tokens are.
+ * @param {Pair} pair
+ * @param {SideName} side
+ */
+export function pieceHead(pair, side) {
+  const store = pair.stores[side];
+  /** @type {{ of: Difference | null, weights: HeadWeights }} */
+  const known = { of: null, weights: new HeadWeights() };
+  const weights = () => {
+    const { difference } = pair;
+    if (known.of !== difference) Object.assign(known, { of: difference, weights: difference.weightsOf(side) });
+    return known.weights;
   };
+  const source = pieceSource(pair, weights, () => `${LETTERS[side]}, ${store.openName}`);
+  const matrix = new Matrix(source, differenceSelection(pair), new PieceCells(pair, source));
+  const region = make("section", { class: `hs-panel hs-pair-pieces hs-side-${side}` }, matrix.element);
+  region.append(weightLegend(store));
+  return region;
 }
 
 /** @param {Pair} pair @returns {MatrixSelection} A's selection in pieces */

@@ -179,7 +179,7 @@ export class Pair {
 
   /** @param {number | null} step */
   goto(step) {
-    this.#clock.value = step;
+    this.#clock.value = step ?? (this.isGrowing ? null : this.length - 1);
     for (const side of SIDES) this.#inspect(side, { ...this.stores[side].selection.selected, isCellLatest: false });
     this.#showStep();
   }

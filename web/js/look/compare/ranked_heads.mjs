@@ -132,7 +132,7 @@ export class RankedHeads {
     if (isAlike) return alike;
     const { a, b } = pair.stores;
     if (baseName(a.pointer.model) !== baseName(b.pointer.model)) {
-      return "Two different models: heads with the same number may do different things. Choose a head for B below.";
+      return "Two different models: heads with the same number may differ. Side by side, you can choose a head of B.";
     }
     return meaning(pair);
   }

@@ -1,5 +1,6 @@
 // One head of both texts on one matrix: A at the left of a line that is dragged or moved by keys, and at its right B or
-// the difference. Where the texts have no cells in common, and for whoever prefers it, the matrices stand side by side.
+// the difference. Tokens of other lengths stand in the place of the text that they make up. Where the texts have no
+// cells in common, and for whoever prefers it, the matrices stand side by side.
 
 import { make, setText } from "../../lib/dom.mjs";
 import { effect, whenever } from "../../lib/reactive.mjs";
@@ -7,7 +8,8 @@ import { capitalised, spokenPicture } from "../../lib/words.mjs";
 import { signal } from "../../vendor/signals.mjs";
 import { rangeInput, setRange, tabs } from "../../widgets/controls.mjs";
 import { readStored, writeStored } from "../state/storage.mjs";
-import { focusWords } from "./open_heads.mjs";
+import { focusWords, pieceHead } from "./open_heads.mjs";
+import { SIDES } from "./pair.mjs";
 
 /** @import { Pair } from "./pair.mjs" */
 
@@ -17,6 +19,8 @@ const STORED = "headscope-wipe";
 /** @type {Record<Mode, string>} */
 const MODES = { b: "A | B", difference: "A | difference", apart: "side by side" };
 const MIDDLE = 50;
+const READ = "A row is a word, a column what it looks at. Drag the line, or use the arrow keys.";
+const ONLY_BOTH = "Text that only one of them has is left out.";
 
 /**
  * @param {Pair} pair
@@ -36,20 +40,17 @@ export function wipe(pair, a, difference, b) {
   const line = rangeInput({ min: 0, max: 100, value: MIDDLE, "aria-label": "Where A ends" });
   const stack = make("div", { class: "hs-wipe-stack" }, a, difference, b);
   const slide = make("div", { class: "hs-wipe-line" }, line);
-  const hint = make(
-    "p",
-    { class: "hs-hint" },
-    "A row is a word, a column what it looks at. Drag the line, or use the arrow keys.",
-  );
+  const hint = make("p", { class: "hs-hint" });
   const top = make("div", { class: "hs-top" }, title, choice.element);
   const element = make("section", { class: "hs-panel hs-wipe", "aria-label": "The open head of both texts" });
   element.append(top, words, slide, stack, hint);
+  const pieces = piecesWhereNeeded(pair, element, stack, hint);
   let placed = ""; // the comparison in which the line has its place
   const move = () => element.style.setProperty("--wipe", String(Number(line.value) / 100));
   line.addEventListener("input", move);
   move();
   const place = () => {
-    const board = a.querySelector(".hs-board");
+    const board = (pair.alignment.isTokenByToken ? a : pieces[0]).querySelector(".hs-board");
     const { run } = pair.stores.b.pointer;
     if (placed === run || !(board instanceof HTMLElement) || !board.clientWidth) return;
     const column = changedColumn(pair);
@@ -62,8 +63,8 @@ export function wipe(pair, a, difference, b) {
     move();
   };
   effect(() => {
-    const { isApart, alignment, heads } = pair;
-    const hasCells = !isApart && !heads.isStandIn && alignment.isTokenByToken;
+    const { isApart, heads } = pair;
+    const hasCells = !isApart && !heads.isStandIn;
     choice.element.hidden = !hasCells;
     choice.show(mode.value);
     element.dataset.mode = hasCells ? mode.value : "apart";
@@ -78,6 +79,29 @@ export function wipe(pair, a, difference, b) {
     },
   );
   return element;
+}
+
+/**
+ * Where two texts do not correspond token by token, their matrices are of the pieces that do.
+ * @param {Pair} pair
+ * @param {HTMLElement} element is marked with what its cells are
+ * @param {HTMLElement} stack
+ * @param {HTMLElement} hint
+ */
+function piecesWhereNeeded(pair, element, stack, hint) {
+  /** @type {HTMLElement[]} made once there are such texts */
+  const pieces = [];
+  whenever(
+    () => [pair.alignment.isTokenByToken],
+    () => {
+      const { isTokenByToken } = pair.alignment;
+      if (!isTokenByToken && !pieces.length) pieces.push(...SIDES.map((side) => pieceHead(pair, side)));
+      stack.append(...pieces);
+      element.dataset.cells = isTokenByToken ? "tokens" : "pieces";
+      setText(hint, isTokenByToken ? READ : `${READ} ${ONLY_BOTH}`);
+    },
+  );
+  return pieces;
 }
 
 /**
