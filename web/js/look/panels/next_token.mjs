@@ -39,6 +39,8 @@ import { onChange, whenever } from "../../lib/reactive.mjs";
 const MAX_TOKENS = 20; // tokens, plus the written one
 const MAX_CACHED = 24; // positions whose logits are cached
 const MAX_NUMBERS = 1024; // loaded at a time when several positions are requested
+// In a file that lacks most logits, with which settings cannot be applied.
+const NO_SETTINGS = "This file has the model’s own probabilities: no temperature or other setting is applied to them.";
 
 /**
  * @param {ShownText} store
@@ -69,7 +71,8 @@ export function nextTokenPanel(store, settings, writing, mixer) {
   const next = new NextToken(store, settings, branchAt, mixer);
   next.onShown(() => (title.title = next.isChanged ? "Lines: with these heads" : ""));
   const how = make("p", { class: "hs-hint" });
-  const explain = () => (how.textContent = drawnHow(settings.values));
+  const explain = () =>
+    (how.textContent = Object.keys(settings.values).length ? drawnHow(settings.values) : NO_SETTINGS);
   settings.on(explain);
   explain();
   const element = make("section", { class: "hs-panel hs-next", "aria-label": "Next token" }, top, how, next.element);
