@@ -41,7 +41,7 @@ export const content = {
     {
       title: "The MLP adds",
       text: [
-        "The *MLP* works on each word alone. It makes four times as many numbers, raises negative ones to between −0.17 and 0 with *GELU*, and returns to as many.",
+        "The *MLP* works on each word alone. It turns 320 numbers into 1,280, raises negative ones to between −0.17 and 0 with *GELU*, and returns to 320.",
         "So why does “kite” fall after MLPs 5 and 6? They add a little for it, but more for “big”, and all chances share one whole.",
         { show: "formula" },
       ],
