@@ -13,6 +13,7 @@ globalThis.fetch = async (url) => {
   return pathname.includes("/heads/") ? new Response(weights(6, start)) : new Response("{}", { status: 404 });
 };
 const { AskLine } = await import("../../../web/js/look/ask/ask_line.mjs");
+const { Mixer } = await import("../../../web/js/look/state/mixer.mjs");
 const { ShownText } = await import("../../../web/js/look/state/shown_text.mjs");
 const { until } = await import("../../../web/js/lib/reactive.mjs");
 const { View } = await import("../../../web/js/look/state/view.mjs");
@@ -51,4 +52,13 @@ test("a word that is chosen becomes the subject, and so does that of another tex
   store.choosePicture([0, 1]);
   store.follow(pointer("second", "done", 6));
   assert.equal(subject(), WORD);
+});
+
+test("closing the question that switches heads off switches them on again", async () => {
+  const { store } = await opened();
+  const mixer = new Mixer(store);
+  mixer.toggle([0, 0]);
+  assert.deepEqual([mixer.isChanged, mixer.mask], [true, [[0]]]);
+  store.view.closeAsk();
+  assert.deepEqual([mixer.isChanged, mixer.mask ?? null], [false, null]);
 });

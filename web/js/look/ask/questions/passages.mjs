@@ -28,6 +28,7 @@ export const passages = {
     "Finds the passages of a text of up to 1 MB on which each head acts most strongly: by its largest attention " +
     "weight on any token but the first, or by the norm of what it adds to the residual stream.",
   caution:
+    "Only the text that was read is searched; in a longer one the head may fire elsewhere, and more strongly. " +
     "The strongest passages show a head at its most extreme, not what it usually does. The counts are compared with " +
     "what the head looks at over the whole text, not with how often such tokens occur in it. " +
     "A large weight adds little if the value behind it is small.",
