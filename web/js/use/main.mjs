@@ -9,6 +9,7 @@ import { smallButton } from "../widgets/controls.mjs";
 import { Roving } from "../widgets/roving.mjs";
 import { json } from "./answers.mjs";
 import { painted } from "./paint.mjs";
+import { RouteList } from "./routes.mjs";
 import { LANGUAGES, NEEDED, sectionsOf } from "./sections.mjs";
 import { shownNow } from "./view.mjs";
 
@@ -49,6 +50,7 @@ class UsePage {
     this.roving = new Roving(tablist, () => this.tabs, { choose: (at) => this.tabs[at].click() });
     this.bar = make("div", { class: "hu-bar" }, this.view, tablist);
     this.body = make("div", {});
+    this.routes = new RouteList(async () => (await request("v1/openapi.json")).json());
     for (const event of [modelChosen, pageShown]) window.addEventListener(event, () => void this.#follow());
   }
 
@@ -71,11 +73,15 @@ class UsePage {
     this.#sections = sectionsOf(shown);
     this.#showView(shown);
     const links = this.#sections.map(({ id, name }) => make("a", { href: `#use/${id}` }, name));
-    const all = make("a", { href: "v1/openapi.json" }, "All routes and limits");
+    const all = make(
+      "a",
+      { href: "#use/routes", onclick: () => (this.routes.element.open = true) },
+      "All routes and limits",
+    );
     const endpoints = make("a", { href: "?view=api" }, "Gradio’s endpoints");
     this.contents.replaceChildren(make("h3", {}, "Examples"), ...links, make("h3", {}, "Reference"), all, endpoints);
     this.#examples = new Map(this.#sections.map((section) => [section.id, new Example(section)]));
-    this.body.replaceChildren(...[...this.#examples.values()].map((example) => example.element));
+    this.body.replaceChildren(...[...this.#examples.values()].map((example) => example.element), this.routes.element);
     this.#speak(this.#language);
   }
 
