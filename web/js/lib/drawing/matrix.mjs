@@ -34,6 +34,8 @@ export class Matrix {
     this.store = store;
     this.selection = selection;
     this.cells = cells;
+    /** @type {"center" | "left" | "right"} alignment of the name of the key; a side meets the end of its column */
+    this.keyAlign = "center";
     this.picture = make("canvas", { "aria-hidden": true });
     this.marks = make("canvas", { "aria-hidden": true });
     this.pair = make("p", { class: "hs-pair" });
@@ -157,9 +159,11 @@ export class Matrix {
     const y = Math.min(margin + (query - firstQuery() + 0.5) * high, this.#height - 7); // all of the last row's name
     context.fillText(shorten(plainly(tokens[query].text), 9), margin - 7, y, margin - 7);
     const word = plainly(tokens[key].text);
-    const half = context.measureText(word).width / 2;
-    context.textAlign = "center";
-    context.fillText(word, clamp(margin + (key + 0.5) * cell, half, this.#width - half), margin - 14);
+    const { width } = context.measureText(word);
+    const [place, before, gap] = { center: [0.5, 0.5, 0], right: [1, 1, -4], left: [1, 0, 4] }[this.keyAlign];
+    context.textAlign = this.keyAlign;
+    const x = margin + (key + place) * cell + gap;
+    context.fillText(word, clamp(x, before * width, this.#width - (1 - before) * width), margin - 14);
     marks.drawImage(context.canvas, 0, 0, this.#width, this.#height);
   }
 

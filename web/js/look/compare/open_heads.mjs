@@ -28,6 +28,12 @@ import { effect, onChange, whenever } from "../../lib/reactive.mjs";
 /** @import { Difference } from "./difference.mjs" */
 /** @import { Pair } from "./pair.mjs" */
 
+/**
+ * Where a side names the key that is pointed at: both names meet at the line between A and B.
+ * @type {Record<SideName, "left" | "right">}
+ */
+const NAMED_AT = { a: "right", b: "left" };
+
 /** @param {Pair} pair @param {SideName} side */
 export function sideHead(pair, side) {
   const store = pair.stores[side];
@@ -218,6 +224,7 @@ class SideCells extends WeightCells {
 function sideMatrix(pair, side) {
   const { stores } = pair;
   const matrix = new Matrix(stores[side], stores[side].selection, new SideCells(pair, side));
+  matrix.keyAlign = NAMED_AT[side];
   // The layout depends on the other side's rows and labels, and on the alignment.
   const other = stores[otherSide(side)];
   onChange(
@@ -309,6 +316,7 @@ export function pieceHead(pair, side) {
   };
   const source = pieceSource(pair, weights, () => `${LETTERS[side]}, ${store.openName}`);
   const matrix = new Matrix(source, differenceSelection(pair), new PieceCells(pair, source));
+  matrix.keyAlign = NAMED_AT[side];
   const region = make("section", { class: `hs-panel hs-pair-pieces hs-side-${side}` }, matrix.element);
   region.append(weightLegend(store));
   return region;

@@ -18,7 +18,6 @@ import { SIDES } from "./pair.mjs";
 const STORED = "headscope-wipe";
 /** @type {Record<Mode, string>} */
 const MODES = { b: "A | B", difference: "A | difference", apart: "side by side" };
-const MIDDLE = 50;
 const READ = "A row is a word, a column what it looks at. Drag the line, or use the arrow keys.";
 const ONLY_BOTH = "Text that only one of them has is left out.";
 
@@ -37,7 +36,7 @@ export function wipe(pair, a, difference, b) {
   });
   const title = make("h2", {});
   const words = make("p", { class: "hs-wipe-words", role: "status" });
-  const line = rangeInput({ min: 0, max: 100, value: MIDDLE, "aria-label": "Where A ends" });
+  const line = rangeInput({ min: 0, max: 100, value: 50, "aria-label": "Where A ends" });
   const stack = make("div", { class: "hs-wipe-stack" }, a, difference, b);
   const slide = make("div", { class: "hs-wipe-line" }, line);
   const hint = make("p", { class: "hs-hint" });
@@ -59,7 +58,7 @@ export function wipe(pair, a, difference, b) {
     if (!count) return;
     placed = run;
     const cell = (board.clientWidth - margin) / count;
-    setRange(line, Math.round((100 * (margin + (column + MIDDLE / 100) * cell)) / board.clientWidth));
+    setRange(line, Math.round((100 * (margin + (column + 1) * cell)) / board.clientWidth));
     move();
   };
   effect(() => {
@@ -105,8 +104,8 @@ function piecesWhereNeeded(pair, element, stack, hint) {
 }
 
 /**
- * The column through which the line goes at first, so that what differs is seen on both of its sides: the first word
- * that is another one, else the one with the largest difference; null while it is not known.
+ * The column that ends at the line at first: the first word that is another one, else the one with the largest
+ * difference; null while it is not known.
  * @param {Pair} pair
  */
 function changedColumn({ alignment: { divergence, pieces }, difference, isGrowing }) {
