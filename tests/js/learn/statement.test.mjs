@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { openWindow, texts } from "../widgets/small_dom.mjs";
 import { RUNGS } from "../../../web/js/learn/main.mjs";
-import { handedIn, readLine } from "../../../web/js/learn/teach/handed_in.mjs";
+import { csvOf, handedIn, readLine, readLines } from "../../../web/js/learn/teach/handed_in.mjs";
 import { readStatement, writeStatement } from "../../../web/js/learn/teach/statement.mjs";
 
 /** @param {(place: number) => boolean} is */
@@ -36,22 +36,60 @@ test("a line may have spaces inside its code, and a name after it", () => {
   assert.throws(() => readLine(RUNGS, ["A-B", "Ada"]), /It has 2 characters/);
 });
 
-test("a teacher reads from the pasted codes who has seen, predicted and solved how much", () => {
+test("a teacher reads from the pasted codes who has seen, predicted and solved how much, and the class's mean", () => {
   const window = openWindow("");
   window.document.body.append(...handedIn(RUNGS));
   const field = window.document.querySelector("textarea");
-  field.value = `${writeStatement(RUNGS, SOME)} Ada\n\nA-B Bob`;
+  const all = stated(() => true);
+  field.value = `${writeStatement(RUNGS, SOME)} Ada\n\nA-B Bob\n${writeStatement(RUNGS, all)} Cleo`;
   field.dispatchEvent(new window.Event("input"));
-  const [ada, bob] = [...window.document.querySelectorAll("tr")].slice(1).map((row) => texts(row, "th, td"));
+  const rows = [...window.document.querySelectorAll("tr")].map((row) => texts(row, "th, td"));
+  const [, titles, there, ada, bob, cleo, mean] = rows;
+  assert.deepEqual(titles.slice(3), [...RUNGS.map((_, i) => `${i + 1}`), "all"]);
   const made = SOME.flatMap(({ predicted }) => (predicted === null ? [] : [predicted]));
-  const { solved } = SOME[0];
-  assert.deepEqual(ada.slice(0, 4), [
-    "Ada",
-    `${SOME.filter(({ isSeen }) => isSeen).length} of ${RUNGS.length}`,
-    `${made.filter(Boolean).length} of ${made.length}`,
-    `${solved.filter(Boolean).length} of ${solved.length}`,
-  ]);
+  const solved = SOME.map((each) => each.solved.filter(Boolean).length);
+  const total = solved.reduce((sum, each) => sum + each, 0);
+  const right = made.filter(Boolean).length;
+  const seen = SOME.filter(({ isSeen }) => isSeen).length;
+  assert.deepEqual(ada, ["Ada", seen, `${right} of ${made.length}`, ...solved, total].map(String));
   assert.deepEqual(bob, ["Bob", "It has 2 characters; a code has 20."]);
+  assert.deepEqual(cleo.slice(3), there.slice(3));
+  const most = RUNGS.map(({ exercises }) => exercises.length);
+  assert.deepEqual(
+    mean.slice(3, -1),
+    most.map((each, i) => ((each + solved[i]) / 2).toFixed(1)),
+  );
+});
+
+test("the same code under two names is flagged, and a line pasted twice counts once", () => {
+  const [one, other] = [
+    writeStatement(RUNGS, SOME),
+    writeStatement(
+      RUNGS,
+      stated(() => true),
+    ),
+  ];
+  const text = `${one} Ada\n${one.toLowerCase().replaceAll("-", " ")} Bob\n${other} Cleo\n${other} Cleo`;
+  const lines = readLines(RUNGS, text);
+  assert.deepEqual(
+    lines.map(({ remark, isRepeated }) => [remark, isRepeated]),
+    [
+      ["same code as Bob", false],
+      ["same code as Ada", false],
+      ["", false],
+      ["the same line again", true],
+    ],
+  );
+});
+
+test("a spreadsheet gets all lines, and computes no name", () => {
+  const code = writeStatement(RUNGS, SOME);
+  const [titles, ada, bob, end] = csvOf(RUNGS, readLines(RUNGS, `${code} =Ada "A"\nA-B Bob`)).split("\r\n");
+  assert.ok(titles.startsWith('"student","code","rungs seen"') && titles.includes('"solved in rung 11","solved"'));
+  assert.ok(ada.startsWith(`"'=Ada ""A""","${code.replaceAll("-", "")}",`), ada);
+  assert.ok(bob.startsWith('"Bob","A-B",') && bob.endsWith('"It has 2 characters; a code has 20."'));
+  assert.equal(end, "");
+  for (const line of [ada, bob]) assert.equal(line.split('","').length, titles.split('","').length);
 });
 
 test("one wrong character, or two swapped neighbours, is a wrong code", () => {

@@ -130,16 +130,9 @@ export interface Step {
 export interface ForTeachers {
   /** What a student can do afterwards. */
   goals: string[];
-  /** By the length of a plan in minutes: how many of them this rung gets, and what the class does. */
-  plans: { 50?: PlannedRung; 90?: PlannedRung };
   /** A question to the class, and what a good answer says. */
   discuss: { ask: string; answer: string };
   misconceptions: { belief: string; instead: string }[];
-}
-
-export interface PlannedRung {
-  minutes: number;
-  what: string;
 }
 
 /** A table of the worksheet, for the student's own sentence. */

@@ -104,16 +104,6 @@ export const content = {
       "Say what a token and a vocabulary are, and why a model needs ids.",
       "Weigh words, characters and byte pairs against each other: length of the list, length of the text, what gets lost.",
     ],
-    plans: {
-      50: {
-        minutes: 4,
-        what: "Open Look. Read the story aloud as far as “Look at my”, collect guesses, then show the model’s. The first step only.",
-      },
-      90: {
-        minutes: 4,
-        what: "Open Look. Read the story aloud as far as “Look at my”, collect guesses, then show the model’s. The first step only.",
-      },
-    },
     discuss: {
       ask: "Why is a list of all English words not enough?",
       answer:

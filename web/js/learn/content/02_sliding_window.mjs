@@ -82,7 +82,6 @@ export const content = {
       "Turn a text into inputs and targets, given context_length and stride.",
       "Explain why a position is added to the vector of a token.",
     ],
-    plans: {},
     discuss: {
       ask: "Who labelled the training data of a GPT?",
       answer: "Nobody: the next token is the label, so any text will do.",

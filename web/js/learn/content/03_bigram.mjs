@@ -65,7 +65,6 @@ export const content = {
       "Compute the loss of a guess as −ln p.",
       "Recognise overfitting from two loss curves.",
     ],
-    plans: {},
     discuss: {
       ask: "What would the best bigram model of a book look like?",
       answer:

@@ -60,13 +60,6 @@ export const content = {
       "Compute the average of all tokens so far, and write it as a row of weights.",
       "Explain why the weights form a triangle and each row adds up to 1.",
     ],
-    plans: {
-      50: { minutes: 5, what: "Students average three numbers by hand, then find their result in the figure." },
-      90: {
-        minutes: 8,
-        what: "Students average three numbers by hand, find their result in the figure, and type scores over the zeros of one row.",
-      },
-    },
     discuss: {
       ask: "Two classes have the same average mark. What do you not know?",
       answer: "Who had which mark, in what order, and which mark matters to you. An average of words loses the same.",

@@ -92,16 +92,6 @@ export const content = {
       "Say what query, key and value are for.",
       "Explain what softmax does that division by the sum cannot.",
     ],
-    plans: {
-      50: {
-        minutes: 11,
-        what: "Each student computes one row on the worksheet; neighbours compare. Then swap two words.",
-      },
-      90: {
-        minutes: 14,
-        what: "Each student computes one row on the worksheet; neighbours compare. Then swap two words, and see under “Deeper” which form of softmax overflows.",
-      },
-    },
     discuss: {
       ask: "Two words have swapped their places. Why do their context vectors stay the same?",
       answer:

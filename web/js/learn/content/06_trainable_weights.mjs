@@ -92,16 +92,6 @@ export const content = {
       "Say which matrix decides what a word looks for, what it is found by and what it gives.",
       "Explain why scores are divided by √head_dim.",
     ],
-    plans: {
-      50: {
-        minutes: 10,
-        what: "Run the first step together: when does “sleeps” find its subject? Then the second, with and without the division.",
-      },
-      90: {
-        minutes: 15,
-        what: "Run the first two steps together, then students follow one word through query, key and value on the worksheet.",
-      },
-    },
     discuss: {
       ask: "“sleeps” does not resemble “cat”. How can it find it?",
       answer:

@@ -115,13 +115,6 @@ export const content = {
       "Mark in a table which weights causal attention sets to 0.",
       "Explain why minus infinity, and why before the softmax.",
     ],
-    plans: {
-      50: { minutes: 6, what: "Students shade the hidden cells of the worksheet, then uncover one in the figure." },
-      90: {
-        minutes: 9,
-        what: "Students shade the hidden cells of the worksheet, then uncover one in the figure and say what a model trained like that would learn.",
-      },
-    },
     discuss: {
       ask: "Why may a model look at the whole text when it reads, but not when it learns to predict?",
       answer:

@@ -86,16 +86,6 @@ export const content = {
       "Explain why one wide head cannot do the work of two.",
       "Give the shapes of the context vectors before and after the heads are joined.",
     ],
-    plans: {
-      50: {
-        minutes: 2,
-        what: "Say it only: a layer has many heads, and each computes queries, keys and weights of its own.",
-      },
-      90: {
-        minutes: 11,
-        what: "Predict first, then watch one head and two heads learn the same task. Who can tell from the weights which head does what?",
-      },
-    },
     discuss: {
       ask: "Would ten heads with the same matrices help?",
       answer:

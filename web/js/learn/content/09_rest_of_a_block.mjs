@@ -91,7 +91,6 @@ export const content = {
   },
   teacher: {
     goals: ["List the parts of a block in their order.", "Say what layer norm, the MLP and the two sums are for."],
-    plans: {},
     discuss: {
       ask: "Why is everything added to the stream instead of replacing it?",
       answer: "What earlier layers found stays there to be read, and gradients reach them through the sums.",

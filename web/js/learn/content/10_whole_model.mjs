@@ -80,12 +80,6 @@ export const content = {
       "Follow one token from its id to the chances of the next.",
       "Recognise in a trained model the heads of the earlier rungs.",
     ],
-    plans: {
-      90: {
-        minutes: 12,
-        what: "In pairs: choose a token and a head, and say what it looks at. Collect the heads whose job can be named.",
-      },
-    },
     discuss: {
       ask: "The model gives a word 94%. Does it know that the word is true?",
       answer: "It knows which word usually follows such a text. Whether it is true of the world was never asked of it.",

@@ -90,16 +90,6 @@ export const content = {
       "Say why one layer is not enough.",
       "Answer the first question: why “kite”?",
     ],
-    plans: {
-      50: {
-        minutes: 8,
-        what: "The first and the last step: read the phrase twice, then take the seven heads away and ask again why it wrote “kite”.",
-      },
-      90: {
-        minutes: 12,
-        what: "Students mark on the worksheet where each repeated token looks. Mute one head, then answer: why “kite”?",
-      },
-    },
     discuss: {
       ask: "A head is muted and the word changes. Is the head the reason for the word?",
       answer: "It was needed here. But it needs what other heads wrote, and in another text it may not matter.",

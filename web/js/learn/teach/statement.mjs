@@ -52,6 +52,9 @@ export function writeStatement(rungs, stated) {
   return (text + checkOf(text)).match(new RegExp(`.{1,${GROUP}}`, "g"))?.join("-") ?? "";
 }
 
+/** A code as it was written, whatever was typed for its letters and between them. @param {string} code */
+export const plainCode = (code) => code.toUpperCase().replace(/[\s-]/g, "").replaceAll("O", "0").replace(/[IL]/g, "1");
+
 /**
  * What a code states. It throws an error for people if the code is damaged or of another version.
  * @param {Content[]} rungs
@@ -59,7 +62,7 @@ export function writeStatement(rungs, stated) {
  * @returns {Stated[]}
  */
 export function readStatement(rungs, code) {
-  const text = code.toUpperCase().replace(/[\s-]/g, "").replaceAll("O", "0").replace(/[IL]/g, "1");
+  const text = plainCode(code);
   const foreign = [...code].find((each) => !/[0-9A-TV-Za-tv-z\s-]/.test(each));
   if (foreign) throw new Error(`“${foreign}” is in no code: codes have the digits 0 to 9 and letters except U.`);
   const wanted = EDITION_LENGTH + bodyLength(rungs) + CHECK_LENGTH;

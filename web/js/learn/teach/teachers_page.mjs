@@ -5,12 +5,10 @@ import { makeRow, makeTable } from "../../widgets/table.mjs";
 import { canTrain, heading, paragraph } from "../widgets/elements.mjs";
 import { answerTo } from "./answer_key.mjs";
 import { handedIn } from "./handed_in.mjs";
+import { PLANS } from "../content/plans.mjs";
 
 /** @import { Lessons } from "../main.mjs" */
 /** @import { Content } from "../rung.js" */
-
-/** How long a lesson may be, in minutes. */
-export const PLANS = /** @type {const} */ ([50, 90]);
 
 const TRAINING =
   "Thirty students can open one link within the same minute. If all of them press “Train”, they wait for each other: " +
@@ -28,7 +26,7 @@ export function teachersPage(lessons, rungs) {
         "for a class” fixes a sentence and its settings for everyone, and “Worksheet to print” gives the rung’s " +
         "tables for that sentence on one page, with blanks to fill in, and their key on another.",
     ),
-    ...PLANS.flatMap((minutes) => planOf(lessons, rungs, minutes)),
+    ...PLANS.flatMap((plan) => planOf(lessons, rungs, plan)),
     ...(canTrain() ? [heading("A class that trains"), paragraph(TRAINING)] : []),
     ...handedIn(rungs),
     heading("Rung by rung"),
@@ -44,19 +42,13 @@ function pageLink(lessons, rung, text) {
   return link;
 }
 
-/** The minutes of a plan that no rung takes. @param {Content[]} rungs @param {50 | 90} minutes */
-export const minutesLeft = (rungs, minutes) =>
-  minutes - rungs.reduce((sum, { teacher }) => sum + (teacher.plans[minutes]?.minutes ?? 0), 0);
-
-/** @param {Lessons} lessons @param {Content[]} rungs @param {50 | 90} minutes */
-function planOf(lessons, rungs, minutes) {
-  const rows = rungs.flatMap(({ name, teacher }, i) => {
-    const planned = teacher.plans[minutes];
-    const link = pageLink(lessons, i + 1, `${i + 1}. ${name}`);
-    return planned ? [makeRow([`${planned.minutes} min`, link, planned.what])] : [];
+/** @param {Lessons} lessons @param {Content[]} rungs @param {import("../content/plans.mjs").Plan} plan */
+function planOf(lessons, rungs, { minutes, stops, end }) {
+  const rows = stops.map((stop) => {
+    const link = pageLink(lessons, stop.rung, `${stop.rung}. ${rungs[stop.rung - 1].name}`);
+    return makeRow([`${stop.minutes} min`, link, stop.what]);
   });
-  const end = "Questions that are left. For homework: the other rungs, or Train.";
-  rows.push(makeRow([`${minutesLeft(rungs, minutes)} min`, "End", end]));
+  rows.push(makeRow([`${end.minutes} min`, "End", end.what]));
   const table = makeTable({ name: `Plan for ${minutes} minutes`, rows }, { class: "hl-plan" });
   return [heading(`A plan for ${minutes} minutes`), make("div", { class: "hl-scroll" }, table)];
 }
