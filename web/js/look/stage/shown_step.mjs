@@ -349,17 +349,18 @@ export class ShownStep {
   }
 
   /**
-   * The heads that copy the next word from where it stood before; else those that add most to it.
+   * The heads that copy the next word from where it stood before, if one of them adds most to it; else those that do.
    * @param {Step} step
    * @param {number[]} copying
    * @returns {Group | null}
    */
   #groupOf({ adds, gains, target }, copying) {
     const { pointer } = this.store;
-    if (copying.length) {
+    const values = adds ?? gains;
+    const most = Math.max(...values);
+    if (copying.some((i) => values[i] === most)) {
       return { heads: copying.map((i) => headAt(i, pointer)), copied: this.#texts[target ?? -1] };
     }
-    const values = adds ?? gains;
     const layers = Array.from({ length: pointer.n_layer }, (_, layer) =>
       values.slice(layer * pointer.n_head, (layer + 1) * pointer.n_head),
     );

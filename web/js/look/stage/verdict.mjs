@@ -123,7 +123,7 @@ export class Verdict {
 
   /** Whether heads copy is known only with their roles. */
   #noneCopies() {
-    return this.store.roles ? "No head copies it from the text." : "";
+    return this.store.roles && !this.step.kinds.includes("copies") ? "No head copies it from the text." : "";
   }
 
   /** @param {Step} whole @param {string} target @param {"word" | "letter"} unit */

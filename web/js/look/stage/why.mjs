@@ -49,8 +49,8 @@ const CAUTION =
   "Only what each part writes straight into the prediction is counted. A head that helps another head gets no credit.";
 
 /**
- * `from`: the sum of those before it; `isRest`: all that the others leave.
- * @typedef {{ name: string, value: number, from: number, head?: number, isRest?: boolean }} Bar
+ * `from`: the sum of those before it; `isRest`: all that the others leave; `cause`: its name in a sentence.
+ * @typedef {{ name: string, value: number, from: number, cause: string, head?: number, isRest?: boolean }} Bar
  */
 
 /**
@@ -63,15 +63,16 @@ const CAUTION =
 export function barsOf({ heads, mlps, embedding, biases }, own, isOff = () => false) {
   const all = heads.flat();
   const sum = (/** @type {number[]} */ values) => values.reduce((total, value) => total + value, 0);
+  const ofMlps = mlps.length === 1 ? "the MLP" : `all ${mlps.length} MLPs`;
   const others = all.filter((_, head) => !own.includes(head) && !isOff(head));
-  const mlpName = mlps.length === 1 ? "The MLP" : `All ${mlps.length} MLPs`;
+  const isOne = others.length === 1;
+  const ofOthers = `${others.length} other head${isOne ? "" : "s"}`;
+  const rest = { name: ofOthers + (isOne ? "" : ", net"), cause: `the ${ofOthers}${isOne ? "" : " together"}` };
   const parts = [
-    { name: "Before any layer", value: embedding + biases },
-    { name: mlpName, value: sum(mlps) },
-    ...own.toSorted((a, b) => a - b).map((head) => ({ name: "", value: all[head], head })),
-    ...(others.length
-      ? [{ name: `${others.length} other head${others.length > 1 ? "s, net" : ""}`, value: sum(others), isRest: true }]
-      : []),
+    { name: "Before any layer", cause: "what is there before any layer", value: embedding + biases },
+    { name: capitalised(ofMlps), cause: ofMlps, value: sum(mlps) },
+    ...own.toSorted((a, b) => a - b).map((head) => ({ name: "", cause: "", value: all[head], head })),
+    ...(others.length ? [{ ...rest, value: sum(others), isRest: true }] : []),
   ];
   let total = 0;
   return parts.map((part) => ({ ...part, from: (total += part.value) - part.value }));
@@ -97,6 +98,37 @@ export const largestHeads = (adds, most = MOST_ROWS - 2) =>
     .map((_, head) => head)
     .sort((a, b) => Math.abs(adds[b]) - Math.abs(adds[a]))
     .slice(0, most);
+
+/**
+ * The answer in a sentence or two: the largest cause in the waterfall. The heads that copy the word count as one.
+ * @param {AttributionAnswer} answer
+ * @param {Bar[]} bars
+ * @param {number[]} copying the numbers of the heads that copy the word
+ */
+export function causeWords({ heads, token, logit, probability }, bars, copying) {
+  const adds = heads.flat();
+  const word = spoken(token.text);
+  const amount = (/** @type {number} */ value) => make("b", {}, signed(value, 1));
+  const [first] = bars.toSorted((a, b) => b.value - a.value);
+  const copied = copying.reduce((sum, head) => sum + adds[head], 0);
+  if (copying.length && copied >= first.value) {
+    const n = copying.length;
+    const copies = n === 1 ? "one head copies it and adds " : `${n} heads copy it and add `;
+    const start = `${capitalised(word)} is already in the text: ${copies}`;
+    return [start, amount(copied), ` to its score of ${fixed(logit, 1)}, which gives it ${share(probability)}.`];
+  }
+  const whole = `the whole score of ${fixed(logit, 1)} gives it ${share(probability)}.`;
+  if (first.value <= 0) return [`No part of the model adds to the score of ${word}; ${whole}`];
+  const headWords = (/** @type {number} */ head) =>
+    spokenHead(headAt(head, { n_layer: heads.length, n_head: heads[0].length }));
+  const best = adds.indexOf(Math.max(...adds));
+  const isOfHeads = first.isRest || first.head !== undefined;
+  const cause = first.head === undefined ? first.cause : headWords(first.head);
+  const start = `The largest part of the score of ${word} comes from ${cause} (`;
+  const ofHeads =
+    isOfHeads || adds[best] <= 0 ? [] : [` Of the heads, ${headWords(best)} adds most (`, amount(adds[best]), ")."];
+  return [start, amount(first.value), `); ${whole}`, ...ofHeads];
+}
 
 export class Why {
   #shown = ""; // the step whose answer is shown or awaited
@@ -189,40 +221,11 @@ export class Why {
     const adds = answer.heads.flat();
     const copying = [...adds.keys()].filter((i) => step.kinds[i] === "copies" && !step.isCutAt(i));
     const named = headsWithRows(adds, copying);
-    this.say.replaceChildren(...this.#words(answer, copying));
-    this.picture.replaceChildren(
-      this.#table(
-        answer,
-        barsOf(answer, named, (head) => step.isCutAt(head)),
-      ),
-    );
+    const bars = barsOf(answer, named, (head) => step.isCutAt(head));
+    this.say.replaceChildren(...causeWords(answer, bars, copying));
+    this.picture.replaceChildren(this.#table(answer, bars));
     this.numbers.replaceChildren(numbersTable(answer));
     setText(this.code, `${curl(`v1/lens/${asked.route}`, asked)}\n\n${lensCall(asked)}`);
-  }
-
-  /** The answer in one sentence. @param {AttributionAnswer} answer @param {number[]} copying */
-  #words({ heads, token, logit, probability }, copying) {
-    const all = heads.flat();
-    const strong = (/** @type {string} */ words) => make("b", {}, words);
-    const word = spoken(token.text);
-    const end = `${fixed(logit, 1)}, which gives it ${share(probability)}.`;
-    if (!copying.length) {
-      const [first] = largestHeads(all, 1);
-      return [
-        this.store.roles ? `No head copies ${word}. ` : "",
-        `${capitalised(spokenHead(headAt(first, this.store.pointer)))} counts most, with `,
-        strong(signed(all[first], 1)),
-        `; with all other parts the score of ${word} is ${end}`,
-      ];
-    }
-    const n = copying.length;
-    const given = copying.reduce((sum, head) => sum + all[head], 0);
-    return [
-      `${capitalised(word)} is already in the text: `,
-      n === 1 ? "one head copies it and adds " : `${n} heads copy it and add `,
-      strong(signed(given, 1)),
-      ` to its score of ${end}`,
-    ];
   }
 
   /** @param {AttributionAnswer} answer @param {Bar[]} bars */
