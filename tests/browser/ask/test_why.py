@@ -98,9 +98,9 @@ def test_back_closes_it_and_a_reload_keeps_it(browser: Profiles, story: Server) 
 
 
 def test_it_follows_the_switch(browser: Profiles, story: Server) -> None:
-    """Without the heads that copy, another word is next; the answer is about that one and the head that copies it."""
+    """Without the heads that copy, another word is next; the answer is about that one and its largest cause."""
     page = opened(browser, story)
     answer = ask(page)
     page.locator(".hs-verdict .hs-main-action:not([title])").click()
     expect(answer.locator("h3")).not_to_contain_text("kite")
-    expect(answer.locator(".hs-why-say")).to_contain_text("one head copies it and adds")
+    expect(answer.locator(".hs-why-say")).to_contain_text("comes from all 8 MLPs")
