@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { frame, pointer, weights } from "../recorded_run.mjs";
-import { openWindow } from "../widgets/small_dom.mjs";
+import { openWindow, press, texts } from "../widgets/small_dom.mjs";
 
 openWindow("");
 globalThis.fetch = async (url) => {
@@ -12,6 +12,7 @@ globalThis.fetch = async (url) => {
   if (pathname.endsWith("rows")) return new Response(await frame(6, start));
   return pathname.includes("/heads/") ? new Response(weights(6, start)) : new Response("{}", { status: 404 });
 };
+const { QuestionList } = await import("../../../web/js/look/ask/all_questions.mjs");
 const { AskLine } = await import("../../../web/js/look/ask/ask_line.mjs");
 const { Mixer } = await import("../../../web/js/look/state/mixer.mjs");
 const { ShownText } = await import("../../../web/js/look/state/shown_text.mjs");
@@ -54,11 +55,34 @@ test("a word that is chosen becomes the subject, and so does that of another tex
   assert.equal(subject(), WORD);
 });
 
-test("closing the question that switches heads off switches them on again", async () => {
+test("heads that a question switches off are those that are off on the stage", async () => {
   const { store } = await opened();
+  const { view } = store;
   const mixer = new Mixer(store);
   mixer.toggle([0, 0]);
+  assert.deepEqual([mixer.isChanged, mixer.mask, view.options.off], [true, [[0]], "0.0"]);
+  view.closeAsk();
+  assert.deepEqual([mixer.isChanged, view.options.off], [false, "0.0"], "the stage still says that it is off");
+  mixer.set(null);
+  assert.deepEqual([mixer.isChanged, view.options.off], [false, ""]);
+  view.set({ off: "0.0" });
   assert.deepEqual([mixer.isChanged, mixer.mask], [true, [[0]]]);
-  store.view.closeAsk();
-  assert.deepEqual([mixer.isChanged, mixer.mask ?? null], [false, null]);
+  mixer.scale([0, 0], 1.5);
+  assert.deepEqual([mixer.mask, view.options.off], [[[1.5]], ""]);
+});
+
+test("Enter opens the question whose title has what was typed, before one that only tells of it", async () => {
+  const { store } = await opened();
+  const list = new QuestionList(store);
+  list.show(true);
+  const marked = (typed) => {
+    list.field.value = typed;
+    list.field.dispatchEvent(new Event("input"));
+    return texts(list.element, "[data-first] b");
+  };
+  assert.deepEqual(marked(""), []);
+  assert.deepEqual(marked("what if"), ["What if heads are off?"]);
+  assert.deepEqual(marked("circuit"), ["Find the circuit"]);
+  press(list.field, "Enter");
+  assert.equal(store.view.options.ask, "circuit");
 });

@@ -89,19 +89,30 @@ export class QuestionList {
       }
       element.hidden = entries.every((entry) => entry.element.hidden);
     }
-    const found = this.#found.length > 0;
-    setText(this.none, found ? "" : `No question has “${this.field.value.trim()}” in it.`);
+    const first = this.#first;
+    setText(this.none, first ? "" : `No question has “${this.field.value.trim()}” in it.`);
+    for (const { entries } of this.#groups) {
+      for (const entry of entries) entry.button.toggleAttribute("data-first", typed.length > 0 && entry === first);
+    }
   }
 
   get #found() {
     return this.#groups.flatMap(({ entries }) => entries).filter(({ element }) => !element.hidden);
   }
 
-  /** Enter opens the first question found, Escape takes back what was typed. @param {KeyboardEvent} event */
+  /** The question that Enter opens: one whose title has what was typed comes before one that only tells of it. */
+  get #first() {
+    const typed = this.field.value.trim().toLowerCase();
+    const found = this.#found;
+    const titled = (/** @type {(title: string) => boolean} */ fits) =>
+      found.find(({ question }) => fits(question.title.toLowerCase()));
+    return titled((title) => title.startsWith(typed)) ?? titled((title) => title.includes(typed)) ?? found.at(0);
+  }
+
+  /** Enter opens the question that is marked, Escape takes back what was typed. @param {KeyboardEvent} event */
   #byKey(event) {
-    const [first] = this.#found;
-    if (event.key === "Enter") first?.button.click();
-    else if (event.key === "ArrowDown") first?.button.focus();
+    if (event.key === "Enter") this.#first?.button.click();
+    else if (event.key === "ArrowDown") this.#found.at(0)?.button.focus();
     else if (event.key === "Escape" && this.field.value) {
       this.field.value = "";
       this.#find();

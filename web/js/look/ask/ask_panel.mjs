@@ -4,6 +4,7 @@
 import { make, NextFrame, setFlag, setText, steadily } from "../../lib/dom.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { askServer } from "../state/ask_server.mjs";
+import { headsOff } from "../state/mixer.mjs";
 import { answersOnStage } from "../state/prepared.mjs";
 import { curl } from "../../calls/call.mjs";
 import { lensCall } from "../../calls/python.mjs";
@@ -12,7 +13,6 @@ import { readChoices, writeChoices } from "../state/choices.mjs";
 import { overlayLegend } from "../panels/overlay.mjs";
 import { QuestionList } from "./all_questions.mjs";
 import { QUESTIONS } from "./question_list.mjs";
-import { headsOff } from "./subject.mjs";
 import { timeLeft } from "./time_left.mjs";
 import { closeButton, showAnswer } from "../stage/why.mjs";
 import { smallButton } from "../../widgets/controls.mjs";

@@ -1,18 +1,14 @@
 // What a question is about: the text, the prediction and the head that are selected.
 
-import { headsNamed, withScale } from "../../lib/head_masks.mjs";
+import { withScale } from "../../lib/head_masks.mjs";
 import { isHead } from "../../lib/heads.mjs";
 import { make } from "../../lib/dom.mjs";
+import { headsOff } from "../state/mixer.mjs";
 import { capitalised, plainly, spoken, unitOf, whyQuestion } from "../../lib/words.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { ShownStep } from "../stage/shown_step.mjs" */
-
-/** The heads that are off on the stage; the details show the text as it was written. @param {ShownText} store */
-export function headsOff({ view: { options }, pointer }) {
-  return options.details || !options.off ? [] : headsNamed(options.off, pointer);
-}
 
 /**
  * The text as the routes under `v1/lens/` take it, with the head mask it was written with and without the heads that

@@ -4,7 +4,17 @@
 import { LatestLoader } from "../../lib/latest.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
 import { scaledLogits } from "./run_fetcher.mjs";
-import { decodeMask, encodeMask, isSameMask, only, scaleOf, withScale } from "../../lib/head_masks.mjs";
+import {
+  changedHeads,
+  decodeMask,
+  encodeMask,
+  headsNamed,
+  isSameMask,
+  namesOf,
+  only,
+  scaleOf,
+  withScale,
+} from "../../lib/head_masks.mjs";
 import { whenever } from "../../lib/reactive.mjs";
 import { signal } from "../../vendor/signals.mjs";
 
@@ -23,6 +33,11 @@ export const DEFAULTS = { tap: "mute", mask: AS_WRITTEN };
  * @typedef {{ fetcher: RunFetcher, mask: Mask, encoded: string }} Source
  */
 /** @typedef {{ source: Source, position: number, logits: Float32Array }} Changed */
+
+/** The heads that are off on the stage; the details show the text as it was written. @param {ShownText} store */
+export function headsOff({ view: { options }, pointer }) {
+  return options.details || !options.off ? [] : headsNamed(options.off, pointer);
+}
 
 export class Mixer {
   /** @type {Source | null} */
@@ -57,16 +72,21 @@ export class Mixer {
     return readChoices(this.store.view.options.askWith, DEFAULTS);
   }
 
-  /** Whether a tap on a tile mutes its head. */
+  /** Whether a tap on a tile mutes its head, as it always does on the stage. */
   get tapsMute() {
-    return this.isOn && this.choices.tap === "mute";
+    return this.isOn && (this.choices.tap === "mute" || !this.store.view.options.details);
   }
 
-  /** The chosen mask; until the visitor chooses one, the mask the text was written with. @returns {Mask} */
+  /**
+   * The chosen mask; until the visitor chooses one, the mask the text was written with, without the heads that are off
+   * on the stage.
+   * @returns {Mask}
+   */
   get mask() {
     const { pointer } = this.store;
     const { mask } = this.choices;
-    if (!this.isOn || mask === AS_WRITTEN) return pointer.head_mask;
+    if (!this.isOn) return pointer.head_mask;
+    if (mask === AS_WRITTEN) return withScale(pointer.head_mask, pointer, headsOff(this.store), 0);
     const decoded = decodeMask(mask, pointer);
     return decoded === undefined ? pointer.head_mask : decoded;
   }
@@ -76,12 +96,18 @@ export class Mixer {
     return this.isOn && !isSameMask(this.mask, this.store.pointer.head_mask);
   }
 
-  /** Choose a mask, and open the question. @param {Mask} mask */
+  /**
+   * Choose a mask, and open the question. On the stage, heads that are muted are those that are off there.
+   * @param {Mask} mask
+   */
   set(mask) {
     const { view, pointer } = this.store;
-    const chosen = isSameMask(mask, pointer.head_mask) ? AS_WRITTEN : encodeMask(mask);
     const choices = this.isOn ? this.choices : DEFAULTS;
-    view.set({ ask: DESK, askWith: writeChoices({ ...choices, mask: chosen }, DEFAULTS) });
+    const off = view.options.details ? [] : changedHeads(mask).filter((head) => scaleOf(pointer.head_mask, head) !== 0);
+    const isOff = isSameMask(mask, withScale(pointer.head_mask, pointer, off, 0));
+    const chosen = isOff ? AS_WRITTEN : encodeMask(mask);
+    const askWith = writeChoices({ ...choices, mask: chosen }, DEFAULTS);
+    view.set({ ask: DESK, askWith, ...(!view.options.details && { off: isOff ? namesOf(off) : "" }) });
   }
 
   /** Before another text is shown: what was muted in this one is not muted in that. */

@@ -68,7 +68,8 @@ class MixingDesk {
     this.texts = [];
     /** @type {{ logits: Float32Array, before: Float64Array, after: Float64Array } | null} log-probabilities */
     this.prediction = null;
-    this.controls = [make("span", {}, "a click on a tile"), this.taps.element];
+    this.tapping = make("div", { class: "hs-controls" }, make("span", {}, "a click on a tile"), this.taps.element);
+    this.controls = [this.tapping];
     this.picture = make("div", { class: "hs-desk" }, this.chips, this.muted, this.endings.element, buttons, this.why);
     this.element = make("div", { class: "hs-desk" }, this.sentence, this.view.toggle, this.view.element);
   }
@@ -76,6 +77,7 @@ class MixingDesk {
   /** @returns {Asked} */
   request() {
     this.taps.show(this.choices.tap);
+    setHidden(this.tapping, !this.store.view.options.details); // the stage has no room for an open head beside this
     return textProblem(this.store) || null;
   }
 
@@ -86,9 +88,10 @@ class MixingDesk {
     const reason = this.writingProblem();
     setHidden(this.write, reason !== "" || !this.beside);
     setHidden(this.compare, !isChanged || !this.beside);
-    this.why.textContent = isChanged
-      ? reason || "The tiles and the open head show the attention of the text as it was read, without the change."
-      : "Click tiles, press M on one, choose a preset, or scale the open head.";
+    const { details } = this.store.view.options;
+    const shown = "The tiles and the open head show the attention of the text as it was read, without the change.";
+    const ways = "Click tiles, press M on one, choose a preset, or scale the open head.";
+    this.why.textContent = isChanged ? reason || (details ? shown : "") : details ? ways : "";
     void this.showPrediction();
   }
 
@@ -148,7 +151,7 @@ class MixingDesk {
       this.conclude(
         this.mixer.isChanged
           ? "Reading the text with these changes…"
-          : "Nothing is switched off yet: click tiles to mute their heads.",
+          : `Nothing is switched off yet${this.mixer.tapsMute ? ": click tiles to mute their heads" : ""}.`,
       );
       this.sentence.textContent = "";
       this.view.refresh();
