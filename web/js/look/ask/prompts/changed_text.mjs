@@ -1,11 +1,11 @@
-// The page's text up to the selected token, which is the answer, and a changed text that leads to another one.
+// The page's text up to the token that it is asked about, the answer, and a changed text that leads to another one.
 
 import { make } from "../../../lib/dom.mjs";
 import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeEdit } from "../../state/choices.mjs";
 import { mostProbable } from "../../../lib/sampling.mjs";
 import { isFile } from "../../state/prepared.mjs";
 import { vocabulary } from "../../state/run_fetcher.mjs";
-import { selectedToken, textProblem, tokenName } from "../subject.mjs";
+import { askedPrediction, textProblem, tokenName } from "../subject.mjs";
 import { promptText } from "../../../lib/words.mjs";
 
 /** @import { AskContext } from "../question.js" */
@@ -14,9 +14,9 @@ import { promptText } from "../../../lib/words.mjs";
 export const UNCHANGED = { change: "none", wrong: "likely" };
 
 /**
- * Token ids of the text, the changed text, the answer's id, and the token that the changed text leads to unless it is
- * the most probable one.
- * @typedef {{ tokens: number[], corrupted: string, answer: number, wrong?: string }} ChangedPair
+ * Token ids of the text, the changed text, the answer's id, and the token that the changed text leads to; without an id
+ * or a token it is the most probable one.
+ * @typedef {{ tokens: number[], corrupted: string, answer?: number, wrong?: string }} ChangedPair
  */
 
 const N_OTHERS = 40; // likely next tokens among which another word is looked for
@@ -49,8 +49,9 @@ export function changedText({ store, choices, choose }) {
   const form = make("details", { class: "hs-change" }, make("summary", {}, "Change the text"), ...fields);
 
   const clean = () => {
-    const position = Math.max(selectedToken(store), 0);
-    return { position, ids: store.ids.slice(0, position), text: promptText(store, position) };
+    const { position, token } = askedPrediction(store);
+    const n = position + 1;
+    return { n, token, ids: store.ids.slice(0, n), text: promptText(store, n) };
   };
   const apply = () => choose({ change: writeEdit(findEdit(clean().text, changed.value)) });
   changed.addEventListener("change", apply);
@@ -66,15 +67,16 @@ export function changedText({ store, choices, choose }) {
   let suggested = ""; // the text and position for which another text was looked for
 
   async function suggest() {
-    const { position } = clean();
+    const { n, token } = clean();
     const { tokens, fetcher, pointer } = store;
-    const key = `${pointer.run} ${position}`;
+    const key = `${pointer.run} ${n}`;
     if (suggested === key || isFile()) return;
     suggested = key;
-    const [logits, names] = await Promise.all([fetcher.logits(position - 1), vocabulary(pointer.sha256)]);
+    const [logits, names] = await Promise.all([fetcher.logits(n - 1), vocabulary(pointer.sha256)]);
     const likely = mostProbable(logits, N_OTHERS).map((id) => ({ id, text: names[id] ?? "" }));
-    const other = otherText(tokens.slice(0, position), tokens[position], likely);
-    const isSame = fetcher === store.fetcher && position === clean().position && choices.change === UNCHANGED.change;
+    const answer = token === null ? likely[0] : { id: token, text: names[token] ?? "" };
+    const other = otherText(tokens.slice(0, n), answer, likely);
+    const isSame = fetcher === store.fetcher && n === clean().n && choices.change === UNCHANGED.change;
     if (!other) form.open = true;
     if (other && isSame) choose({ change: writeEdit(findEdit(clean().text, promptText({ tokens: other, pointer }))) });
   }
@@ -83,17 +85,18 @@ export function changedText({ store, choices, choose }) {
   function pair() {
     const problem = textProblem(store, 2);
     if (problem) return problem;
-    const { position, ids, text } = clean();
-    if (position < 1) return "Select a later token: it is the answer, and the text before it is the prompt.";
+    const { n, token: answer, ids, text } = clean();
     const value = applyEdit(text, readEdit(choices.change));
     if (document.activeElement !== changed) changed.value = value;
     const token = decodeText(choices.wrong);
     const isLikely = choices.wrong === UNCHANGED.wrong || token === null;
     if (document.activeElement !== wrongInput) wrongInput.value = isLikely ? "" : token;
-    about.textContent = `The answer is ${tokenName(store, position)}; select another token to ask about it instead.`;
+    const name = answer === null ? "the likeliest next token" : tokenName(store, n);
+    about.textContent = `The answer is ${name}; select another token to ask about it instead.`;
     if (value === text) suggest().catch((error) => store.report(`Could not find another word: ${error.message}`));
     if (value === text) return "Change a word in this text that the answer depends on.";
-    return { tokens: ids, corrupted: value, answer: store.ids[position], ...(isLikely ? {} : { wrong: token }) };
+    const named = answer === null ? {} : { answer };
+    return { tokens: ids, corrupted: value, ...named, ...(isLikely ? {} : { wrong: token }) };
   }
   return { form, apply, pair };
 }
