@@ -49,6 +49,15 @@ const NEW = row(" new", [8, 8], 0.048, 0.6235);
 const MY = ["“my”", "“my”"];
 const say = (words, before = MY) => findingWords(words, before).join("");
 
+test("a text read with and without some heads names the heads of both readings", () => {
+  const heads = ["with all heads", "without 8 heads"];
+  const found = { a: KITE, b: NEW };
+  const said = "After “my”, with all heads: “kite” 94%; without 8 heads: “new” 62%. “kite” falls from 94% to 35%.";
+  assert.equal(findingWords(found, MY, heads).join(""), said);
+  const alike = findingWords({ a: KITE, b: KITE }, MY, heads).join("");
+  assert.equal(alike, "After “my”, both expect “kite”: with all heads 94%, without 8 heads 35%.");
+});
+
 test("two texts that expect different words say what became of the word of A", () => {
   const found = likeliestOf([NEW, KITE], 7, 8);
   assert.equal(say(found), "After “my”, A expects “kite” (94%), B “new” (62%). “kite” falls from 94% to 35%.");

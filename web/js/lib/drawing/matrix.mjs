@@ -36,6 +36,8 @@ export class Matrix {
     this.cells = cells;
     /** @type {"center" | "left" | "right"} alignment of the name of the key; a side meets the end of its column */
     this.keyAlign = "center";
+    /** Whether rows after the selected step are faded. */
+    this.fades = true;
     this.picture = make("canvas", { "aria-hidden": true });
     this.marks = make("canvas", { "aria-hidden": true });
     this.pair = make("p", { class: "hs-pair" });
@@ -231,7 +233,7 @@ export class Matrix {
   fade(context) {
     const { step } = this.selection;
     const n = this.cells.count;
-    if (step === null || step >= n || !this.#layout) return;
+    if (!this.fades || step === null || step >= n || !this.#layout) return;
     const { margin, cell, high } = this.#layout;
     const { rows, columns } = sizeOf(n);
     const shown = Math.max(0, step - firstQuery());

@@ -31,10 +31,18 @@ const percent = (part) => share(part ?? 0);
 /**
  * @param {Likeliest} likeliest
  * @param {[a: string, b: string]} before the last word that each side has read, as it is said in a sentence
+ * @param {[a: string, b: string] | null} [read] with which heads each side was read, if that is not the same
  * @returns {string[]} plain and bold pieces by turns, beginning with a plain one
  */
-export function findingWords({ a, b }, before) {
+export function findingWords({ a, b }, before, read = null) {
   const isOneWord = before[0] === before[1];
+  if (read && isOneWord) {
+    const [inA, inB] = [percent(a.a), percent(b.b)];
+    const start = `After ${before[0]}, `;
+    if (a === b) return [`${start}both expect `, spoken(a.text), `: ${read[0]} ${inA}, ${read[1]} ${inB}.`];
+    const rest = ` ${inB}. ${whatBecame(a)}`;
+    return [`${start}${read[0]}: `, spoken(a.text), ` ${inA}; ${read[1]}: `, spoken(b.text), rest];
+  }
   const [left, right] = isOneWord ? ["", ""] : before.map((word) => `after ${word} `);
   const start = isOneWord ? `After ${before[0]}, ` : "";
   if (a === b) {

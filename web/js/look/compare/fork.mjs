@@ -66,7 +66,7 @@ export class Fork {
   constructor(pair) {
     this.pair = pair;
     const labels = { a: `Text ${LETTERS.a} goes on`, b: `Text ${LETTERS.b} goes on` };
-    this.drawing = new ForkDrawing(labels, (side, at) => pair.stores[side].selection.select(at));
+    this.drawing = new ForkDrawing(labels, (side, at) => pair.stores[side].selection.look(at));
     this.chance = make("p", { class: "hs-fork-chance" });
     this.element = make("section", { class: "hs-fork", "aria-label": "One sentence that forks" });
     for (const side of SIDES) this.drawing.names[side].append(badge(side));
@@ -83,7 +83,7 @@ export class Fork {
     if (!pair.isComplete) return;
     const { divergence, pieces } = pair.alignment;
     const starts = SIDES.map((side) => pair.alignment.divergesAt(side) ?? pair.alignment.end(side));
-    const chosen = SIDES.map((side) => (pair.chosen === null ? -1 : pair.tokenAt(side, pair.chosen)));
+    const chosen = SIDES.map((side) => pair.asked(side)); // after these words both are asked for the next one
     const drawn = [
       a.pointer.run,
       b.pointer.run,

@@ -104,6 +104,7 @@ export function differencePanel(pair) {
   const name = () => `the difference, B minus A, ${b.openName} and ${a.openName}`;
   const source = pieceSource(pair, () => pair.difference.values, name);
   const matrix = new Matrix(source, differenceSelection(pair), new DifferenceCells(pair, source));
+  matrix.fades = false;
   matrix.element.classList.add("hs-difference");
   const table = rowTable(pair);
   const title = make("h2", {}, "Difference B − A");
@@ -225,6 +226,7 @@ function sideMatrix(pair, side) {
   const { stores } = pair;
   const matrix = new Matrix(stores[side], stores[side].selection, new SideCells(pair, side));
   matrix.keyAlign = NAMED_AT[side];
+  matrix.fades = false;
   // The layout depends on the other side's rows and labels, and on the alignment.
   const other = stores[otherSide(side)];
   onChange(
@@ -317,6 +319,7 @@ export function pieceHead(pair, side) {
   const source = pieceSource(pair, weights, () => `${LETTERS[side]}, ${store.openName}`);
   const matrix = new Matrix(source, differenceSelection(pair), new PieceCells(pair, source));
   matrix.keyAlign = NAMED_AT[side];
+  matrix.fades = false;
   const region = make("section", { class: `hs-panel hs-pair-pieces hs-side-${side}` }, matrix.element);
   region.append(weightLegend(store));
   return region;

@@ -7,7 +7,7 @@ import { NOTHING } from "../state/selection.mjs";
 import { ShownText } from "../state/shown_text.mjs";
 import { Alignment } from "./alignment.mjs";
 import { AlignmentRequests } from "./alignment_requests.mjs";
-import { Difference, firstDifferingRow } from "./difference.mjs";
+import { areReadDifferently, Difference, firstDifferingRow } from "./difference.mjs";
 import { LinkedHeads } from "./linked_heads.mjs";
 
 /** @import { Cell } from "../../types.js" */
@@ -20,6 +20,9 @@ export const SIDES = ["a", "b"];
 
 /** @param {SideName} side @returns {SideName} */
 export const otherSide = (side) => (side === "a" ? "b" : "a");
+
+/** @type {Record<SideName, Cell | null>} */
+const NOWHERE = { a: null, b: null };
 
 const MIN_SHARED_PART = 0.1; // of the longer text: if less is shared, a picture of the difference is nearly empty
 
@@ -40,6 +43,7 @@ export class Pair {
   #selected = { a: NOTHING, b: NOTHING };
   #runs = { a: "", b: "" };
   #alignedRun = ""; // of A
+  #rested = NOWHERE; // the rows shown at rest, as cells that nobody points at
   /** The side whose cell is described on both. */
   #pointed = signal(/** @type {SideName} */ ("a"));
 
@@ -173,6 +177,29 @@ export class Pair {
     return Math.max(this.firstStep, Math.min(this.#clock.value ?? live, this.length - 1));
   }
 
+  /**
+   * The last word of each side whose next word is compared while nothing is chosen: the last one of texts that end
+   * alike or were given, else the one after which two models part. Null if these texts have no such words.
+   * @returns {Record<SideName, number> | null}
+   */
+  get #resting() {
+    const { alignment, isAligned, isGrowing, stores } = this;
+    const { a, b } = stores;
+    if (!this.isComplete || !isAligned || isGrowing || this.#clock.value !== null || this.leading) return null;
+    const [lastA, lastB] = [a, b].map(({ length, pointer }) => Math.min(length, pointer.context_length) - 1);
+    const isAlike = alignment.stepOf("a", lastA) === alignment.stepOf("b", lastB) && alignment.isShared("a", lastA);
+    if (isAlike || (isOwn(a.pointer) && isOwn(b.pointer))) return { a: lastA, b: lastB };
+    if (!alignment.divergence || !areReadDifferently(a.pointer, b.pointer)) return null;
+    return { a: (alignment.divergesAt("a") ?? 0) - 1, b: (alignment.divergesAt("b") ?? 0) - 1 };
+  }
+
+  /** The word of a side whose next word is compared; -1 for none. @param {SideName} side */
+  asked(side) {
+    const { leading, chosen } = this;
+    if (leading) return this.tokenAt(side, this.alignment.stepOf(this.#pointed.value, leading.query + 1)) - 1;
+    return this.#resting?.[side] ?? (chosen === null ? -1 : this.tokenAt(side, chosen) - 1);
+  }
+
   get pointer() {
     return this.stores.a.pointer;
   }
@@ -192,6 +219,11 @@ export class Pair {
 
   /** Set both sides to the clock, and keep the rest of the selection. */
   #showStep() {
+    const rest = this.#resting;
+    if (rest) {
+      this.#rest(rest);
+      return;
+    }
     const at = this.#shown;
     if (at === null) return;
     for (const side of SIDES) {
@@ -199,6 +231,14 @@ export class Pair {
       this.#inspect(side, { ...selection.selected, step: Math.min(this.tokenAt(side, at), length - 1) });
     }
     this.#mirrorFrom(this.#pointed.value);
+  }
+
+  /** Show the row of each side whose next word is compared. @param {Record<SideName, number>} rest */
+  #rest(rest) {
+    this.#rested = { a: { query: rest.a }, b: { query: rest.b } };
+    for (const side of SIDES) {
+      this.#inspect(side, { ...this.stores[side].selection.selected, hover: this.#rested[side], step: null });
+    }
   }
 
   // The selection.
@@ -257,6 +297,11 @@ export class Pair {
   /** Show the same cell on the other side. @param {SideName} from */
   #mirrorFrom(from) {
     const [source, to] = [this.stores[from].selection, otherSide(from)];
+    const rest = source.hover && source.hover !== this.#rested[from] ? null : this.#resting;
+    if (rest) {
+      this.#rest(rest);
+      return;
+    }
     const isSame = this.isPointed || this.isOneRow;
     const locked = source.locked.flatMap((cell) => this.#mapCell(from, cell) ?? []);
     this.#inspect(to, {

@@ -1,6 +1,7 @@
 // What both models predict next at the step of the clock.
 
 import { make, setText } from "../../lib/dom.mjs";
+import { maskWords } from "../../lib/head_masks.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
 import { exact, share, signed } from "../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../lib/sampling.mjs";
@@ -66,14 +67,10 @@ export class PairNext {
     });
   }
 
-  /**
-   * The token whose logits predict the clock's step; null if the side has ended before it.
-   * @param {SideName} side
-   */
+  /** The token whose next word is asked for; null if the side has ended before it. @param {SideName} side */
   position(side) {
-    const { chosen } = this.pair;
     const store = this.pair.stores[side];
-    const position = chosen === null ? -1 : this.pair.tokenAt(side, chosen) - 1;
+    const position = this.pair.asked(side);
     const readable = Math.min(store.length, store.pointer.context_length);
     return store.pointer.run && position >= 0 && position < readable ? position : null;
   }
@@ -90,26 +87,28 @@ export class PairNext {
     }
   }
 
-  /** The step of both sides' logits, which may lag behind while more is written; null for none. */
-  get step() {
+  /** Whether both sides' logits belong together; they may lag behind while more is written. */
+  get isOneStep() {
     const { pair } = this;
     const { a, b } = this.#predictions;
-    for (let step = pair.chosen ?? -1; a && b && step >= 0; step--) {
+    if (!a || !b) return false;
+    if (a.position === pair.asked("a") && b.position === pair.asked("b")) return true;
+    for (let step = pair.chosen ?? -1; step >= 0; step--) {
       const [inA, inB] = SIDES.map((side) => pair.tokenAt(side, step) - 1);
-      if (inA === a.position && inB === b.position) return step;
+      if (inA === a.position && inB === b.position) return true;
     }
-    return null;
+    return false;
   }
 
   draw() {
-    const { pair, step } = this;
+    const { pair } = this;
     const { a, b } = this.#predictions;
-    const isKnown = pair.chosen !== null && a !== null && b !== null;
+    const isKnown = a !== null && b !== null;
     this.element.classList.toggle("hs-unknown-next", !isKnown);
     if (!isKnown) setText(this.finding, this.#why());
-    if (step === null || !a || !b) return; // wait for the other side's logits, so that both bars belong to one step
-    const written = SIDES.map((side) => pair.stores[side].tokens[pair.tokenAt(side, step)]?.id ?? null);
-    this.caption.textContent = `Token ${pair.tokenAt("a", step)}: the model’s own probabilities`;
+    if (!isKnown || !this.isOneStep) return; // wait for the other side's logits, so that both bars belong to one step
+    const written = [a, b].map(({ position }, at) => pair.stores[SIDES[at]].tokens[position + 1]?.id ?? null);
+    this.caption.textContent = `Token ${a.position + 1}: the model’s own probabilities`;
     const rows = nextRows(a, b, written, MAX_SHOWN_ROWS);
     fillRows(
       this.table,
@@ -122,7 +121,7 @@ export class PairNext {
   /** Why nothing is known of the next word. */
   #why() {
     const { pair } = this;
-    if (pair.chosen === null || !pair.isAligned) return "";
+    if (!pair.isAligned || SIDES.every((side) => pair.asked(side) < 0)) return "";
     const ended = SIDES.filter((side) => this.position(side) === null).map((side) => LETTERS[side]);
     if (!ended.length) return ""; // not known yet
     return `${ended.join(" and ")} cannot be asked for ${ended.length > 1 ? "their" : "its"} next word at this step.`;
@@ -140,7 +139,13 @@ export class PairNext {
     const before = [a, b].map(({ position }, at) =>
       spokenInWord(stores[SIDES[at]].tokens.slice(0, position + 1), position),
     );
-    const words = likeliest ? findingWords(likeliest, [before[0], before[1]]) : [];
+    const masks = SIDES.map((side) => maskWords(stores[side].pointer.head_mask));
+    const read = masks.map((words) => words || "with all heads");
+    const words = !likeliest
+      ? []
+      : masks[0] === masks[1]
+        ? findingWords(likeliest, [before[0], before[1]])
+        : findingWords(likeliest, [before[0], before[1]], [read[0], read[1]]);
     if (words.join("") === this.finding.textContent) return;
     this.finding.replaceChildren(...words.map((word, at) => (at % 2 ? make("b", {}, word) : word)));
   }

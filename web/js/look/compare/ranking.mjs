@@ -68,7 +68,10 @@ export class Ranking {
     const runs = texts.map(({ run }) => run).join();
     const key = [runs, pieces.length, divergence, shared].join(";");
     if (!pair.isComplete || pair.isGrowing || !pair.isAligned || !pieces.length) {
-      if (this.heads && runs !== this.#asked.runs) this.#show(null);
+      if (runs !== this.#asked.runs) {
+        this.#asked = { runs: "", key: "" }; // the same two may come back
+        if (this.heads) this.#show(null);
+      }
       return;
     }
     if (this.#asked.key === key) return;
