@@ -125,10 +125,10 @@ def test_both_sides_move_as_one(page: Any, server: Server) -> None:
     for label in ("Step", "Colour scale", "hide the first token", "Smallest weight drawn"):
         expect(page.get_by_label(label, exact=True).locator("visible=true")).to_have_count(1)
     page.keyboard.press("Escape")
-    page.get_by_role("group", name="Text B").locator(".hs-token").nth(len(TEXT)).click()
+    page.get_by_role("group", name="Text B").locator(".hs-token").nth(len(TEXT) - 1).click()
     for letter in "AB":
-        chosen = page.get_by_role("group", name=f"Text {letter}").locator(".hs-chosen")
-        expect(chosen).to_have_attribute("data-i", str(len(TEXT)))
+        chosen = page.get_by_role("group", name=f"Text {letter}").locator(".hs-query")
+        expect(chosen).to_have_attribute("data-i", str(len(TEXT) - 1))
     # The keyboard moves the same cell on both sides.
     head_panel(page, "B").locator(".hs-board").focus()
     point(head_panel(page, "B"), 8, 3)

@@ -6,12 +6,17 @@ import { baseName, promptText } from "../../lib/words.mjs";
 import { menu } from "../../widgets/menu.mjs";
 import { withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
-import { smallButton } from "../../widgets/controls.mjs";
+import { mainAction, quietAction } from "../../widgets/controls.mjs";
+import { badge } from "./names.mjs";
 import { effect, whenever } from "../../lib/reactive.mjs";
 
 /** @import { ReadAgain } from "../../types.js" */
 /** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { Texts } from "./texts.mjs" */
+
+/** What is said of a text B while it is written. */
+export const ABOUT = ": change a word, or write another text. You will see where the two part, and which heads differ.";
+export const UNCHANGED = "This is still the text A: change a word of it first.";
 
 /** @param {ShownText} store @param {Texts} texts */
 export function compareMenu(store, texts) {
@@ -80,25 +85,24 @@ export class OwnText {
   constructor(store, texts, closed) {
     this.store = store;
     this.closed = closed;
-    this.field = make("textarea", { rows: 5, spellcheck: "false", "aria-label": "Text to compare with" });
+    this.texts = texts;
+    this.field = make("textarea", { rows: 3, spellcheck: "false", "aria-label": "Text to compare with" });
+    this.first = make("span", {});
+    const firstLine = make("p", { class: "hs-own-first" }, badge("a"), this.first);
     this.problem = make("p", { class: "hs-problem", role: "alert", hidden: true });
-    const read = make("button", { type: "submit", class: "hs-small hs-primary" }, "Compare");
-    const cancel = smallButton("Cancel");
-    const hint = make(
-      "p",
-      { class: "hs-hint" },
-      "Edit this text: change a word, or write another text. The same model reads both.",
-    );
+    const read = mainAction("Compare", () => {}, { type: "submit", title: "Enter" });
+    const cancel = quietAction("Cancel");
+    const hint = make("p", { class: "hs-own-about" }, "This is ", badge("b"), ABOUT);
     const buttons = make("div", { class: "hs-controls" }, read, cancel);
     this.element = make("form", { class: "hs-own-text", "aria-label": "Another text", hidden: true });
-    this.element.append(hint, this.field, this.problem, buttons);
+    this.element.append(firstLine, this.field, hint, this.problem, buttons);
     this.of = ""; // the run whose text was put into the field
     cancel.addEventListener("click", () => this.close());
     this.element.addEventListener("submit", async (event) => {
       event.preventDefault();
       const { run } = store.pointer;
-      this.refuse(this.field.value ? "" : "The text is empty: the model needs at least one token to read.");
-      if (!this.field.value) {
+      this.refuse(this.#why());
+      if (this.#why()) {
         this.field.focus();
         return;
       }
@@ -112,8 +116,9 @@ export class OwnText {
     });
     this.element.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.close();
-      else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.element.requestSubmit();
-      else return;
+      else if (event.key === "Enter" && event.target === this.field && !event.shiftKey && !event.isComposing) {
+        this.element.requestSubmit();
+      } else return;
       event.preventDefault();
       event.stopPropagation();
     });
@@ -121,6 +126,13 @@ export class OwnText {
       const { state, run } = store.pointer;
       if (isBusy(state) || run !== this.of) this.element.hidden = true;
     });
+  }
+
+  /** Why this text is not compared; "" if it can be. */
+  #why() {
+    const { value } = this.field;
+    if (!value) return "The text is empty: the model needs at least one token to read.";
+    return value === this.first.textContent ? UNCHANGED : "";
   }
 
   /** @param {string} why "" for nothing */
@@ -138,6 +150,7 @@ export class OwnText {
 
   open() {
     const { run, context_length } = this.store.pointer;
+    this.first.textContent = promptText(this.texts.first, context_length);
     if (run !== this.of) this.field.value = promptText(this.store, context_length);
     this.of = run;
     this.element.hidden = false;

@@ -16,7 +16,7 @@ import { HeadWeights } from "../../lib/triangle.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 import { rampLine, weightLegend } from "../panels/legend.mjs";
 import { scaledWords } from "../roles/role_words.mjs";
-import { otherSide } from "./pair.mjs";
+import { otherSide, SIDES } from "./pair.mjs";
 import { badge, LETTERS } from "./names.mjs";
 import { fillTable, makeTable } from "../../widgets/table.mjs";
 import { effect, onChange, whenever } from "../../lib/reactive.mjs";
@@ -426,10 +426,16 @@ export function focusWords(pair) {
   const { focus } = differenceSelection(pair);
   if (!focus || focus.key === null) return "";
   const { query, key } = focus;
-  const { a, b, difference } = pair.difference.at(query, key);
-  const [from, to] = [query, key].map((piece) => spoken(pieceName(tokensOfA(pair, piece))));
-  if (Number.isNaN(difference)) return `From ${from}, A and B look at different words there.`;
-  return `From ${from}, A looks at ${to} with ${share(a)}, B with ${share(b)}.`;
+  const { a, b } = pair.difference.at(query, key);
+  const [fromA, fromB, toA, toB] = [query, key].flatMap((piece) => SIDES.map((side) => said(pair, side, piece)));
+  const from = fromA === fromB ? fromA : `${fromA} in A and ${fromB} in B`;
+  if (toA === toB) return `From ${from}, A looks at ${toA} with ${share(a)}, B with ${share(b)}.`;
+  return `From ${from}, A looks at ${toA} (${share(a)}), B at ${toB} (${share(b)}).`;
+}
+
+/** A piece as a side reads it, in quotes. @param {Pair} pair @param {SideName} side @param {number} piece */
+function said({ alignment, stores }, side, piece) {
+  return spoken(pieceName(stores[side].tokens.slice(alignment.first(side, piece), alignment.last(side, piece) + 1)));
 }
 
 /** A table of the selected token's row: its weight for each token on both sides. @param {Pair} pair */

@@ -4,6 +4,7 @@ import { make } from "../../lib/dom.mjs";
 import { onChange } from "../../lib/reactive.mjs";
 import { baseName, promptText } from "../../lib/words.mjs";
 import { mainAction, quietAction } from "../../widgets/controls.mjs";
+import { ABOUT, UNCHANGED } from "../compare/compare_menu.mjs";
 import { badge } from "../compare/names.mjs";
 
 /** @import { Texts } from "../compare/texts.mjs" */
@@ -43,14 +44,11 @@ export class Editor {
     const buttons = make("div", { class: "hs-stage-actions" }, ...ways);
     this.first = make("span", {});
     this.firstLine = make("p", { class: "hs-editor-first" }, badge("a"), this.first);
-    this.element = make("div", { class: "hs-editor" }, this.firstLine, this.field);
-    this.about = make("p", { class: "hs-editor-about" }, "This is ", make("b", {}, "B"));
-    this.about.append(
-      ": change a word, or write another text. You will see where the two part, and which heads differ.",
-    );
+    this.element = make("div", { class: "hs-editor" }, this.firstLine, badge("b"), this.field);
+    this.about = make("p", { class: "hs-editor-about" }, "This is ", badge("b"), ABOUT);
     // In the place of what is said.
     this.side = make("div", { class: "hs-editor-side" }, this.problem, this.about, buttons);
-    this.field.addEventListener("input", () => this.#grow());
+    this.field.addEventListener("input", () => this.#edited());
     this.field.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.close();
       else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -92,7 +90,7 @@ export class Editor {
     field.ariaLabel = isSecond ? "Text to compare with" : "Your text";
     field.placeholder = this.#isChat && !isSecond ? "Your message" : "A text for the model to read";
     this.changed();
-    this.#grow();
+    this.#edited();
     field.focus({ preventScroll: true });
     field.setSelectionRange(purpose === "replace" ? 0 : field.value.length, field.value.length);
     field.scrollTop = field.scrollHeight;
@@ -104,8 +102,10 @@ export class Editor {
     this.changed();
   }
 
-  #grow() {
+  #edited() {
     const { field } = this;
+    this.compare.disabled = field.value === this.#before;
+    this.compare.title = this.compare.disabled ? UNCHANGED : "Enter";
     field.style.height = "";
     if (field.scrollHeight > field.clientHeight) field.style.height = `${field.scrollHeight}px`;
   }
@@ -127,6 +127,10 @@ export class Editor {
   async #compare() {
     const { field, texts } = this;
     if (!field.value || !texts) return;
+    if (field.value === this.#before) {
+      this.problem.textContent = UNCHANGED;
+      return;
+    }
     this.problem.textContent = await texts.rereads.readText(field.value);
     if (!this.problem.textContent) this.close();
   }
