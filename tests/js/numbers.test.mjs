@@ -9,6 +9,7 @@ import {
   number,
   percent,
   probabilityChange,
+  probabilityMove,
   share,
   signed,
   withoutZero,
@@ -38,11 +39,14 @@ test("numbers as they are written", () => {
 
 test("shares and changes of a probability in plain words", () => {
   assert.deepEqual([0, 0.0005, 0.0123, 0.411, 1].map(share), ["0%", "under 0.1%", "1.2%", "41%", "100%"]);
-  assert.equal(probabilityChange(Math.log(6.5)), "about 1/6.5 as probable");
+  assert.equal(probabilityChange(Math.log(6.5)), "6.5 times less probable");
   assert.equal(probabilityChange(-Math.log(27)), "27 times as probable");
   assert.equal(probabilityChange(-Math.log(1.28)), "28% more probable");
   assert.equal(probabilityChange(Math.log(1.25)), "20% less probable");
-  assert.equal(probabilityChange(20), "less than 1/10,000 as probable");
+  assert.equal(probabilityMove(0.56, Math.log(3.3)), "falls from 56% to 17%");
+  assert.equal(probabilityMove(0.5, -0.2), "rises from 50% to 61%");
+  assert.equal(probabilityMove(0.5, 0), "stays at 50%");
+  assert.equal(probabilityChange(20), "over 10,000 times less probable");
   assert.equal(probabilityChange(-20), "over 10,000 times as probable");
 });
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { readComposition, readRole } from "../../../web/js/look/ask/questions/feeding.mjs";
+import { agreementPlain } from "../../../web/js/look/ask/questions/one_head.mjs";
 import { comparison, knockoutPlain } from "../../../web/js/look/ask/questions/knockout.mjs";
 import { sharedPlain } from "../../../web/js/look/ask/questions/passages.mjs";
 import { headlineRole } from "../../../web/js/look/roles/head_roles.mjs";
@@ -80,7 +81,7 @@ test("the sentence about composition says how far query and key are apart where 
 
 test("the colours of composition are named after the numbers that they show", () => {
   const { title, short, rows, arcs, sentence } = readComposition(COMPOSITION, [1, 0], "k");
-  assert.equal(title, "K-composition score with head 0 of layer 1 (rotated at random: 0.063, in the middle)");
+  assert.equal(title, "How much of each head its keys can read (by chance: 0.063)");
   assert.deepEqual(arcs, [[0, 0]]);
   assert.match(sentence, /0\.135, .* That is 3\.4 standard deviations above the same two heads rotated at random, /);
   assert.deepEqual(
@@ -143,6 +144,7 @@ test("heads whose removal helps are not counted among those that change little",
       [[0.3], [-0.1]],
       [[0], [0]],
     ],
+    token_loss: [Math.log(2)],
   };
   const [whole, rest] = knockoutPlain(answer, 1, "zero", "so");
   assert.match(
@@ -151,7 +153,10 @@ test("heads whose removal helps are not counted among those that change little",
   );
   assert.match(
     rest,
-    /^For 1 of 4 heads, removing it alone changes that by less than 5%\. The selected token, “so”, needs head 0 of lay/,
+    new RegExp(
+      "^For 1 of 4 heads, removing it alone changes that by less than 5%\\. The selected token, “so”, needs " +
+        "head 0 of layer 0 most: without the whole head, its probability falls from 50% to 37%\\.$",
+    ),
   );
   const without = {
     ...answer,
@@ -164,5 +169,24 @@ test("heads whose removal helps are not counted among those that change little",
     knockoutPlain(without, 0, "text_mean")[0],
     "No single head is needed: with its mean over this text in place of what any one of them writes, this text is " +
       "predicted about as well, or better.",
+  );
+});
+
+test("what a head looks at is said with what the cut of that look alone does to the probability", () => {
+  const key = (/** @type {number} */ position, /** @type {number} */ weight, /** @type {number} */ loss_change) => ({
+    ...{ id: position, text: ` w${position}`, position, norm: 1, attribution: 0 },
+    ...{ weight, loss_change },
+  });
+  const of = { layer: 7, head: 6, token: { id: 1, text: " kite" }, probability: 0.94 };
+  const says = (/** @type {any[]} */ ...keys) => agreementPlain(/** @type {any} */ ({ ...of, keys }));
+  const start = "Head 6 of layer 7 looks most at “w0” (position 0),";
+  assert.equal(
+    says(key(0, 0.9, 0.19), key(1, 0.1, 0)),
+    `${start} and that matters: with only this look cut, the probability of “kite” falls from 94% to 78%.`,
+  );
+  assert.equal(
+    says(key(0, 0.9, 0), key(1, 0.1, -0.02)),
+    `${start} but “w1” (position 1) matters more: with only that look cut, the probability of “kite” rises from 94% ` +
+      "to 96%.",
   );
 });

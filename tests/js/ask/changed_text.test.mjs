@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { otherText } from "../../../web/js/look/ask/prompts/changed_text.mjs";
+import { changedWords, otherText } from "../../../web/js/look/ask/prompts/changed_text.mjs";
 
 const token = (id, text) => ({ id, text });
 const [A, KITE, NEW, TOY, BARE, STOP] = [" a", " kite", " new", " toy", "bird", "."].map((text, id) => token(id, text));
@@ -17,4 +17,11 @@ test("without an earlier occurrence, without another word, or for a letter, ther
   assert.equal(otherText([A, NEW], KITE, [TOY]), null);
   assert.equal(otherText([A, KITE], KITE, [KITE, A, STOP, BARE]), null);
   assert.equal(otherText([token(7, "e")], token(7, "e"), [token(8, "a")]), null);
+});
+
+test("one word that was changed is named, wherever it stands", () => {
+  assert.deepEqual(changedWords("My kite, the kite.", "My hat, the hat."), ["kite", "hat"]);
+  assert.deepEqual(changedWords("My kite", "His hat"), []);
+  assert.deepEqual(changedWords("My kite", "My red kite"), []);
+  assert.deepEqual(changedWords("ab", "ab"), []);
 });

@@ -51,9 +51,14 @@ test("how faithful a circuit is says what the answers are", () => {
   const answer = /** @type {any} */ ({ kept: 0.912, heads: [{}], edges: [{}, {}], pairs: [pair(1), pair(1)] });
   assert.equal(
     circuitPlain(answer),
-    "1 head and 2 edges are enough: with everything else silenced, 91% of the pull towards “kite” is left.",
+    "Over 2 other prompts, 1 head and 2 edges are enough: with everything else silenced, 91% of the pull towards " +
+      "“kite” is left.",
   );
-  assert.match(circuitPlain({ ...answer, mlps: [{}], route: "direct" }), /^1 head, 1 MLP and 2 edges are enough/);
+  assert.match(
+    circuitPlain(answer, "with “hat” in place of “kite”"),
+    /^In this text, with “hat” in place of “kite”, 1/,
+  );
+  assert.match(circuitPlain({ ...answer, mlps: [{}], route: "direct" }), / 1 head, 1 MLP and 2 edges are enough/);
   assert.match(circuitPlain({ ...answer, pairs: [pair(1), pair(2)] }), /towards the answers is left/);
   assert.match(
     circuitPlain({ ...answer, pairs: [{ ...pair(1), clean: -2 }] }),

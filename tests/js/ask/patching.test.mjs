@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
+  changeWords,
   differenceWords,
   favoured,
   lastTokenWarning,
@@ -78,6 +79,7 @@ test("where two texts differ, and what that says about the heads", () => {
   const text = (words) => words.split(" ").map((word) => ({ id: word.length * 100 + word.charCodeAt(0), text: word }));
   const [one, other, both] = ["Lily ran and saw", "Ben ran and saw", "Ben ran and hid"].map(text);
   assert.equal(differenceWords(one, other), "The two texts differ in token 0 (“Lily” / “Ben”).");
+  assert.equal(changeWords(one, other), "The changed text has “Ben” in place of “Lily”.");
   assert.equal(
     differenceWords(one, both),
     "The two texts differ in token 0 (“Lily” / “Ben”) and token 3 (“saw” / “hid”), so a share may be due to any of " +

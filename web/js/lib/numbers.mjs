@@ -115,15 +115,25 @@ export function share(part) {
 }
 
 /**
- * What a change in loss means for a probability: "about 1/6.5 as probable", "12% more probable".
+ * What a change in loss does to a probability: "falls from 56% to 17%".
+ * @param {number} before
+ * @param {number} nats positive if the loss grows
+ */
+export function probabilityMove(before, nats) {
+  const [from, to] = [before, Math.min(before * Math.exp(-nats), 1)].map(share);
+  return from === to ? `stays at ${from}` : `${nats > 0 ? "falls" : "rises"} from ${from} to ${to}`;
+}
+
+/**
+ * What a change in loss means for a probability: "6.5 times less probable", "12% more probable".
  * @param {number} nats positive if the loss grows
  */
 export function probabilityChange(nats) {
   const factor = Math.exp(Math.abs(nats));
   if (factor < 1.95) return nats > 0 ? `${share(1 - 1 / factor)} less probable` : `${share(factor - 1)} more probable`;
-  if (factor >= 1e4) return nats > 0 ? "less than 1/10,000 as probable" : "over 10,000 times as probable";
+  if (factor >= 1e4) return nats > 0 ? "over 10,000 times less probable" : "over 10,000 times as probable";
   const times = factor.toFixed(factor < 9.95 ? 1 : 0);
-  return nats > 0 ? `about 1/${times} as probable` : `${times} times as probable`;
+  return nats > 0 ? `${times} times less probable` : `${times} times as probable`;
 }
 
 /**

@@ -85,7 +85,7 @@ export class AskPanel {
     this.fold = make("details", {}, make("summary", {}, "Method, numbers, code"), ...folded);
     const top = make("div", { class: "hs-top" }, this.title, this.all, closeButton(store));
     this.element = make("section", { class: "hs-panel hs-ask", "aria-label": "Ask", tabindex: -1 }, top);
-    this.element.append(this.list.element, this.controls, this.plain, this.progress, this.notice);
+    this.element.append(this.list.element, this.plain, this.notice, this.controls, this.progress);
     this.element.append(this.mask, overlayLegend(store), this.answer, this.caution, this.fold);
     this.redraw = steadily(this.element, () => this.refresh());
     // In the next animation frame, because one selection may change several of these.
@@ -250,7 +250,7 @@ export class AskPanel {
   conclude(words, more = "") {
     const all = more ? `${words} ${more}` : words;
     if (this.plain.textContent !== all) this.plain.replaceChildren(make("b", {}, words), more && ` ${more}`);
-    this.plain.hidden = !words && !this.#built?.grow;
+    this.plain.hidden = !words && !this.#built; // its place is kept, so that nothing below it moves
   }
 
   /** @param {BuiltQuestion} built @param {any} answer */
@@ -298,6 +298,7 @@ export class AskPanel {
    */
   say(message, offer = "") {
     this.hideAnswer();
+    this.plain.hidden = true; // the message stands in its place
     this.notice.hidden = this.caution.hidden = this.fold.hidden = false;
     this.copying.hidden = this.code.hidden = true;
     this.message.textContent = message;

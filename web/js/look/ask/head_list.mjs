@@ -24,6 +24,7 @@ const MIN_SHOWN_NEGATIVE = 3; // of them, in a list from the largest value to th
 /**
  * A check box in every row, which selects its head.
  * @typedef {object} Picking
+ * @property {string} title of the column
  * @property {(name: string) => string} label of the check box of a head
  * @property {(picture: PictureId) => boolean} has
  * @property {(picture: PictureId) => void} toggle
@@ -43,8 +44,8 @@ export class HeadList {
   constructor(store, caption, picking) {
     this.store = store;
     this.picking = picking;
-    this.column = makeTitle("", { colspan: picking ? 3 : 2 });
-    this.table = makeTable({ name: caption, titles: ["head", this.column] });
+    this.column = makeTitle("", { colspan: 2 });
+    this.table = makeTable({ name: caption, titles: ["head", this.column, ...(picking ? [picking.title] : [])] });
     this.more = smallButton("", () => this.toggle());
     this.element = make("div", { class: "hs-head-list" }, this.table, this.more);
     whenever(
@@ -71,25 +72,34 @@ export class HeadList {
   }
 
   draw() {
-    const most = Math.max(...this.#rows.map(({ value }) => Math.abs(value)), 1e-12);
+    const values = this.#rows.map(({ value }) => value);
+    const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
+    this.table.style.setProperty("--zero", String(-low / (high - low || 1)));
+    this.table.classList.toggle("hs-two-sided", low < 0);
     const shown = this.#all ? this.#rows : shortened(this.#rows, this.#hasTwoEnds);
     fillRows(
       this.table,
-      shown.map((row) => this.makeRow(row, most)),
+      shown.map((row) => this.makeRow(row, low, high - low || 1)),
     );
     this.more.hidden = this.#rows.length <= MAX_SHOWN_ROWS;
     this.more.textContent = this.#all ? "Show fewer" : `Show all ${this.#rows.length} heads`;
     this.mark();
   }
 
-  /** @param {HeadRow} row @param {number} most */
-  makeRow({ picture, value, text, error }, most) {
+  /**
+   * Its bar begins at zero; one of a negative value leads to the left.
+   * @param {HeadRow} row
+   * @param {number} low the left edge of all bars
+   * @param {number} span from there to the right edge
+   */
+  makeRow({ picture, value, text, error }, low, span) {
     const { store } = this;
     const open = smallButton(pictureName(picture, store.pointer), () => store.view.choose(picture));
-    const amount = bar(Math.abs(value) / most, value < 0 ? "hs-amount hs-less" : "hs-amount");
-    const whisker = bar((2 * (error ?? 0)) / most, "hs-error");
+    const amount = bar(Math.abs(value) / span, value < 0 ? "hs-amount hs-less" : "hs-amount");
+    amount.style.setProperty("--from", String((Math.min(value, 0) - low) / span));
+    const whisker = bar((2 * (error ?? 0)) / span, "hs-error");
     whisker.hidden = error === undefined;
-    whisker.style.setProperty("--from", String(Math.max(0, Math.abs(value) - (error ?? 0)) / most));
+    whisker.style.setProperty("--from", String(Math.max(0, value - (error ?? 0) - low) / span));
     const cells = [
       open,
       makeCell(text, { class: "hs-number-cell" }),

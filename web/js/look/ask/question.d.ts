@@ -28,7 +28,7 @@ export interface AskContext {
 export type Asked = AskRequest | string | null;
 
 export interface BuiltQuestion {
-  /** The visitor's controls, above the answer. */
+  /** The visitor's controls, between the sentence of the answer and its picture. */
   controls: Node[];
   /** The one picture of the answer, between its sentence and its caveat. */
   picture?: HTMLElement;

@@ -37,6 +37,18 @@ export function otherText(tokens, answer, likely) {
   return other ? tokens.map((token) => (token.id === answer.id ? { ...token, text: other.text } : token)) : null;
 }
 
+/**
+ * The one word that was changed, wherever it stands, and what stands in its place; empty if that cannot be said so.
+ * @param {string} one
+ * @param {string} other
+ */
+export function changedWords(one, other) {
+  const [from, to] = [one, other].map((text) => text.match(/[\p{L}\p{N}’']+/gu) ?? []);
+  const pairs = from.flatMap((word, at) => (word === to[at] ? [] : [[word, to[at]]]));
+  const isOne = from.length === to.length && new Set(pairs.map(String)).size === 1;
+  return isOne ? pairs[0] : [];
+}
+
 /** @param {Pick<AskContext, "store" | "choices" | "choose">} context */
 export function changedText({ store, choices, choose }) {
   const changed = make("textarea", { rows: 3, spellcheck: "false" });
@@ -98,5 +110,11 @@ export function changedText({ store, choices, choose }) {
     const named = answer === null ? {} : { answer };
     return { tokens: ids, corrupted: value, ...named, ...(isLikely ? {} : { wrong: token }) };
   }
-  return { form, apply, pair };
+  /** What was changed, as part of a sentence; a change may be of a few letters. */
+  function words() {
+    const { text } = clean();
+    const [one, other] = changedWords(text, applyEdit(text, readEdit(choices.change)));
+    return one && other ? `with “${other}” in place of “${one}”` : "compared with the changed one";
+  }
+  return { form, apply, pair, words };
 }

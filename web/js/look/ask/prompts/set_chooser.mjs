@@ -18,8 +18,14 @@ export const FIRST_SET = "names";
 /** @import { AboutSet } from "../../state/ask_server.mjs" */
 /** @typedef {{ rows: PromptRow[], set: AboutSet }} ChosenSet */
 
-/** @type {PromptSet[]} */
+/** @type {PromptSet[]} those that come with the page, once they are known */
 let sets = [];
+
+/** @returns {Promise<PromptSet[]>} */
+export async function shippedSets() {
+  if (!sets.length) sets = await (await fetch(new URL("prompt_sets.json", import.meta.url))).json();
+  return sets;
+}
 
 /** A short code for a text. @param {string} text */
 function codeOf(text) {
@@ -81,8 +87,7 @@ export class SetChooser {
 
   async loadSets() {
     if (sets.length || this.store.view.isLookOnly) return;
-    const response = await fetch(new URL("prompt_sets.json", import.meta.url));
-    sets = await response.json();
+    await shippedSets();
     this.store.redraw();
   }
 

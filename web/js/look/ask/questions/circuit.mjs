@@ -252,9 +252,8 @@ class Circuit {
 
   /** @param {CircuitAnswer} answer */
   draw(answer) {
-    const { without_heads, pairs, left_out } = answer;
-    const any = answer.route === "direct" ? "head or MLP" : "head";
-    this.conclude(circuitPlain(answer), `Without any ${any}, ${percent(without_heads)} is left.`);
+    const { pairs, left_out } = answer;
+    this.conclude(circuitPlain(answer, this.choices.set === TEXT ? this.twin.words() : null));
     if (answer === this.shown) return;
     this.shown = answer;
     this.opened.hidden = true;
@@ -356,17 +355,20 @@ export function leftPlain({ nodes, edges, n_edges }) {
 }
 
 /**
- * How faithful the circuit is, in one sentence.
+ * How faithful the circuit is, and over what, in one sentence.
  * @param {Pick<CircuitAnswer, "kept" | "heads" | "mlps" | "edges" | "pairs" | "route">} answer
+ * @param {string | null} [change] how the text on the page was changed; null where the prompts are others
  */
-export function circuitPlain({ kept, heads, mlps, edges, pairs, route }) {
+export function circuitPlain({ kept, heads, mlps, edges, pairs, route }, change = null) {
   const nodes = counted(heads.length, "head") + (route === "direct" ? `, ${counted(mlps.length, "MLP")}` : "");
   const parts = `${nodes} and ${counted(edges.length, "edge")}`;
   const answers = new Set(pairs.map(({ answer }) => answer.id));
   const named = answers.size === 1 ? spoken(pairs[0].answer.text) : "the answers";
   // In a pair the corrupted prompt may favour the answer more.
   const way = pairs.reduce((sum, { clean, corrupted }) => sum + clean - corrupted, 0) < 0 ? "away from" : "towards";
-  return `${parts} are enough: with everything else silenced, ${percent(kept)} of the pull ${way} ${named} is left.`;
+  const over = change === null ? `Over ${counted(pairs.length, "other prompt")}` : `In this text, ${change}`;
+  const left = `${percent(kept)} of the pull ${way} ${named} is left`;
+  return `${over}, ${parts} are enough: with everything else silenced, ${left}.`;
 }
 
 /**

@@ -30,11 +30,10 @@ export const WAYS = { q: "queries", k: "keys", v: "values" };
 const ROUTES = { every: "every path", mlps: "through MLPs", direct: "direct path" };
 const HELP = {
   weights:
-    "Composition scores (Elhage et al. 2021): how much of what the earlier head can write lies in the directions " +
-    "that this head reads. The gain of the norms is folded in, a LayerNorm’s subtraction of the mean is not; MLPs in " +
-    "between are not part of the score. It is compared with the same two heads, rotated at random against each " +
-    "other, which keeps their singular values. " +
-    "Arcs show squared scores more than " +
+    "Composition scores, squared (Elhage et al. 2021): how much of what the earlier head can write lies in the " +
+    "directions that this head reads. The gain of the norms is folded in, a LayerNorm’s subtraction of the mean is " +
+    "not; MLPs in between are not part of the score. Chance is the same two heads, rotated at random against each " +
+    "other, which keeps their singular values. Arcs show squared scores more than " +
     `${MIN_DEVIATIONS} standard deviations (SD) above that.`,
   cut:
     "The earlier head’s output is replaced with its mean over the reference set (24 short English passages that come " +
@@ -155,7 +154,7 @@ class Feeding {
   }
 
   /** The strongest earlier heads, with lines into the open one. @param {Conclusion} conclusion @param {Way} way */
-  drawGraph({ rows, arcs, column, short, long }, way) {
+  drawGraph({ rows, arcs, column, long }, way) {
     const { open, view } = this.store;
     const shown = rows.slice(0, MAX_ARCS).filter(({ value }) => value > 0);
     const most = Math.max(...shown.map(({ value }) => value), 1e-9);
@@ -163,7 +162,7 @@ class Feeding {
     this.graph.show({
       heads: shown.map(({ picture, value }) => ({
         picture,
-        note: short(value),
+        note: long(value),
         label: `${capitalised(spokenHead(picture))}, ${column}: ${long(value)}`,
         open: () => view.choose(picture),
       })),
@@ -251,11 +250,9 @@ export function readComposition(answer, [layer, head], way, isRotary = false) {
       ? `By its weights, ${here} reads no earlier head clearly.`
       : `By its weights, ${here} could read ${spokenHead(first.picture)} most${rival}. ` +
         "Cutting that path shows whether it does.",
-    column: `${way.toUpperCase()}-composition score (squared, above the same heads rotated at random)`,
-    title:
-      `${way.toUpperCase()}-composition score with ${here} ` +
-      `(rotated at random: ${fixed(chance, 3)}, in the middle)`,
-    ends: ["below rotated heads", "above rotated heads"],
+    column: `how much of it the ${WAYS[way]} of ${here} can read (by chance: ${fixed(chance, 3)})`,
+    title: `How much of each head its ${WAYS[way]} can read (by chance: ${fixed(chance, 3)})`,
+    ends: ["less than by chance", "more than by chance"],
     short: (value) => withoutZero(score(value)),
     long: score,
     ramp: "change",

@@ -13,6 +13,7 @@ import { largestOf } from "./attribution.mjs";
 /** @import { ShownText } from "../../state/shown_text.mjs" */
 
 const MAX_WORDS = 8;
+const LEAST_BAR = 0.1; // of the longest: a word all of whose bars are shorter is one of the others
 const NAMES = /** @type {const} */ (["weight", "norm", "attribution", "loss_change"]);
 const NOISE_LEVEL = 0.005; // smaller numbers never get a full bar, so that rounding noise does not look large
 
@@ -21,15 +22,15 @@ export const largestSizes = (keys) =>
   NAMES.map((name) => Math.max(largestOf(keys.map((key) => key[name])), NOISE_LEVEL));
 
 /**
- * The words for which one of the bars is longest, in the order of the text.
+ * The words that have a long bar, in the order of the text.
  * @param {KeyMeasures[]} keys
  */
 export function mainWords(keys) {
   const most = largestSizes(keys);
   const longest = (/** @type {KeyMeasures} */ key) =>
     Math.max(...NAMES.map((name, at) => Math.abs(key[name]) / most[at]));
-  const order = [...keys].sort((a, b) => longest(b) - longest(a)).slice(0, MAX_WORDS);
-  return order.sort((a, b) => a.position - b.position);
+  const long = keys.filter((key) => longest(key) >= LEAST_BAR).sort((a, b) => longest(b) - longest(a));
+  return long.slice(0, MAX_WORDS).sort((a, b) => a.position - b.position);
 }
 
 /** A word; clicking it pins its cell. @param {ShownText} store @param {number} query @param {KeyMeasures} key */
@@ -38,6 +39,26 @@ export function wordButton({ selection }, query, { position, text }) {
   const button = make("button", { type: "button", class: "hs-alternative", onclick }, asWritten(text));
   button.setAttribute("aria-label", `“${visible(text)}” at position ${position}: pin this cell`);
   return button;
+}
+
+/**
+ * The words that have no row: only attention and what is added can be summed.
+ * @param {KeyMeasures[]} keys
+ * @param {number[]} most
+ */
+function othersRow(keys, most) {
+  const sum = (/** @type {"weight" | "attribution"} */ name) => keys.reduce((total, key) => total + key[name], 0);
+  const [weight, attribution] = [sum("weight"), sum("attribution")];
+  return makeRow(
+    [
+      keys.length === 1 ? "the other word" : `the other ${keys.length} words: together`,
+      amountCell(weight, most[0], share(weight)),
+      "",
+      signedCell(attribution, most[2], signed(attribution, 1)),
+      "",
+    ],
+    { class: "hs-other-words" },
+  );
 }
 
 /** @param {ShownText} store @param {HeadAnswer} answer */
@@ -57,17 +78,18 @@ export function fourBars(store, { keys, layer, head, position, token }) {
     ),
   );
   const word = spoken(token.text);
-  const rest = keys.length > shown.length ? ` The other ${keys.length - shown.length} have shorter bars.` : "";
+  const others = keys.filter((key) => !shown.includes(key));
+  if (others.length) rows.push(othersRow(others, most));
   const table = makeTable(
     {
       name: `What ${spokenHead([layer, head])} takes from each word`,
-      titles: ["word", "looked at", "carried", "adds", "if cut"],
+      titles: ["word", "attention to it", "size of what it takes", `adds to ${word}`, "cost of a cut"],
       rows,
     },
     { class: "hs-answer-table hs-four-bars", "data-table": "four-bars" },
   );
   const key =
-    `Looked at: share of the attention. Carried: length of the vector that is moved. Adds: to the score of ${word}. ` +
-    `If cut: change of its loss, in nats; to the right, ${word} becomes less likely.${rest}`;
+    `The size is the length of the vector that is moved; what it adds is to the logit of ${word}. The cost is how ` +
+    `much its loss grows, in nats, if only this look is cut; to the right, ${word} becomes less likely.`;
   return [table, make("p", { class: "hs-hint" }, key)];
 }

@@ -3,7 +3,7 @@
 import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, spokenHead } from "../../../lib/heads.mjs";
-import { fixed, percent, probabilityChange, signed, withoutZero } from "../../../lib/numbers.mjs";
+import { fixed, percent, probabilityChange, probabilityMove, signed, withoutZero } from "../../../lib/numbers.mjs";
 import { asWritten, capitalised, spoken, textOf } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
@@ -107,6 +107,7 @@ class Knockout {
       },
     );
     this.list = new HeadList(store, "Change of the loss without each head", {
+      title: "together",
       label: (name) => `Remove ${name} together with others`,
       has: (picture) => this.together.has(picture),
       toggle: (picture) => this.together.toggle(picture),
@@ -206,13 +207,13 @@ class Knockout {
 
 /**
  * Which head matters most: for the text, and for the selected token.
- * @param {Pick<PerTokenAnswer, "delta" | "token_delta">} answer
+ * @param {Pick<PerTokenAnswer, "delta" | "token_delta" | "token_loss">} answer
  * @param {number} position of the selected token
  * @param {keyof typeof METHODS} method what replaces a removed head
  * @param {string} [text] of the selected token
  * @returns {[string, string]}
  */
-export function knockoutPlain({ delta, token_delta }, position, method, text = "") {
+export function knockoutPlain({ delta, token_delta, token_loss }, position, method, text = "") {
   const inPlace = IN_PLACE[method];
   const [picture, value] = largest(delta);
   const changes = delta.flat();
@@ -233,6 +234,7 @@ export function knockoutPlain({ delta, token_delta }, position, method, text = "
   const needs =
     change < MIN_CHANGE
       ? `No single head is needed: without any one of them, ${token} is predicted about as well, or better.`
-      : `${capitalised(token)} needs ${spokenHead(best)} most: without it, it is ${probabilityChange(change)}.`;
+      : `${capitalised(token)} needs ${spokenHead(best)} most: without the whole head, its probability ` +
+        `${probabilityMove(Math.exp(-token_loss[position - 1]), change)}.`;
   return [whole, `${rest} ${needs}`.trim()];
 }

@@ -3,7 +3,7 @@
 import { TITLES } from "../../../calls/question_titles.mjs";
 import { make, setFlag } from "../../../lib/dom.mjs";
 import { spokenHead } from "../../../lib/heads.mjs";
-import { exact, fixed, probabilityChange, signed } from "../../../lib/numbers.mjs";
+import { exact, fixed, probabilityMove, signed } from "../../../lib/numbers.mjs";
 import { capitalised, spoken } from "../../../lib/words.mjs";
 import { amountCell, signedCell } from "../bars.mjs";
 import { headAndPrediction } from "../subject.mjs";
@@ -128,7 +128,7 @@ export function correlation({ correlations }, one, other) {
 }
 
 /** What the measures come down to, in plain words. @param {HeadAnswer} answer */
-function agreementPlain({ keys, layer, head, token }) {
+export function agreementPlain({ keys, layer, head, token, probability }) {
   const name = spokenHead([layer, head]);
   const looked = strongest(keys, (key) => key.weight);
   const matters = strongest(keys, (key) => Math.abs(key.loss_change));
@@ -137,10 +137,12 @@ function agreementPlain({ keys, layer, head, token }) {
     const least = `${MIN_LOSS_CHANGE} nats or more`;
     return `Where ${name} looks hardly matters here: no single cut changes the loss by ${least}.`;
   }
-  const without = `without it ${spoken(token.text)} would be ${probabilityChange(matters.loss_change)}`;
+  const moves = probabilityMove(probability, matters.loss_change);
+  const start = `${capitalised(name)} looks most at ${named(looked)}`;
+  const cut = `with only ${looked === matters ? "this" : "that"} look cut, the probability of ${spoken(token.text)}`;
   return looked === matters
-    ? `${capitalised(name)} looks most at ${named(looked)}, and that matters: ${without}.`
-    : `${capitalised(name)} looks most at ${named(looked)}, but ${named(matters)} matters more: ${without}.`;
+    ? `${start}, and that matters: ${cut} ${moves}.`
+    : `${start}, but ${named(matters)} matters more: ${cut} ${moves}.`;
 }
 
 /** @param {Pick<HeadAnswer, "keys" | "correlations">} answer */

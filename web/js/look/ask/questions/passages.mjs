@@ -53,7 +53,7 @@ class Passages {
     this.shares = make("ul", { class: "hs-shares" });
     this.bars = make("div", {});
     this.map = headMap(store);
-    this.controls = [...this.source.controls, this.measures.element];
+    this.controls = [this.measures.element, this.source.element];
     const key = make("p", { class: "hs-hint" }, "A thread leads from the framed word to the word that it looks at.");
     this.picture = make("div", { class: "hs-patching" }, this.list, key);
     this.element = make(
@@ -77,7 +77,7 @@ class Passages {
     const { run, model } = this.store.pointer;
     if (!run) return "There is no text yet.";
     const { text } = this.source;
-    return text ? { route: "passages", body: { model, text } } : "Paste a text, open a file, or let the model write.";
+    return text ? { route: "passages", body: { model, text } } : "Reading the texts that come with Headscope.";
   }
 
   /** @param {PassagesAnswer} answer */
@@ -112,7 +112,7 @@ class Passages {
     this.rest.replaceChildren(...entries.slice(MAX_DRAWN));
     drawThreads(this.list);
     const shared = sharedRows(answer, ofHead, by);
-    this.conclude(sharedPlain(spokenHead(this.store.open), shared));
+    this.conclude(sharedPlain(spokenHead(this.store.open), shared), `Searched: ${text}.`);
     const rows = shared.map(({ name: pattern, count, n, everywhere }) =>
       make(
         "li",

@@ -3,7 +3,7 @@
 import { TITLES } from "../../../calls/question_titles.mjs";
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, spokenHead } from "../../../lib/heads.mjs";
-import { fixed, percent } from "../../../lib/numbers.mjs";
+import { counted, fixed, percent } from "../../../lib/numbers.mjs";
 import { capitalised, promptText, spokenApart } from "../../../lib/words.mjs";
 import { openText } from "../../state/open_text.mjs";
 import { encodeText, findEdit, writeChoices, writeEdit } from "../../state/choices.mjs";
@@ -110,6 +110,7 @@ class Patching {
       },
     );
     this.list = new HeadList(store, "Share of the difference that each head accounts for", {
+      title: "together",
       label: (name) => `Patch ${name} together with others`,
       has: (picture) => this.together.has(picture),
       toggle: (picture) => this.together.toggle(picture),
@@ -232,8 +233,9 @@ class Patching {
       nothingToCarry(answer, right, other) || verdict(favoured(answer, right, other), best, words.does) + pull;
     const last = residuals[0][answer.tokens.length - 1];
     const warning = lastTokenWarning(answer.tokens, answer.corrupted_tokens, last, words.does);
-    if (warning) this.conclude(warning, this.conclusion);
-    else this.conclude(this.conclusion);
+    const change = changeWords(answer.tokens, answer.corrupted_tokens);
+    if (warning) this.conclude(`${change} ${warning}`, this.conclusion);
+    else this.conclude(`${change} ${this.conclusion}`);
     this.changedIds = answer.corrupted_tokens.map(({ id }) => id);
     const asExample = this.known.find(({ model, prompt, corrupted, wrong }) => {
       const texts = [answer.tokens, answer.corrupted_tokens];
@@ -246,7 +248,7 @@ class Patching {
     this.list.show(`share ${words.done} (and the logit difference then)`, rows);
     this.residual.show({ ...answer, residual: residuals }, words.done);
     this.overlay({
-      title: `Share of the logit difference between ${right} and ${other} that each head ${words.does}`,
+      title: `Share of the difference that each head ${words.does}, in %`,
       values: effects,
       most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
       ramp: "change",
@@ -277,6 +279,16 @@ export function differenceWords(one, other) {
   const words = named.length > 1 ? `${named.slice(0, -1).join(", ")} and ${named.at(-1)}` : named[0];
   const several = differences.length > 1 ? ", so a share may be due to any of these" : "";
   return `The two texts differ in ${words}${several}.`;
+}
+
+/** What was changed to what, in one sentence. @param {Tokens} one @param {Tokens} other */
+export function changeWords(one, other) {
+  const changes = new Set(
+    differing(one, other).map((at) => spokenApart(other[at].text, one[at].text).join(" in place of ")),
+  );
+  const [first, second, third] = changes;
+  if (third !== undefined) return `The changed text differs in ${counted(differing(one, other).length, "token")}.`;
+  return `The changed text has ${second === undefined ? first : `${first} and ${second}`}.`;
 }
 
 /**

@@ -82,7 +82,7 @@ class HeadRoles {
     const role = /** @type {Score} */ (this.choices.role in NAMES ? this.choices.role : own);
     this.choice.value = role;
     this.store.setRoles(heads);
-    this.showOpen(heads);
+    this.showOpen(heads, own);
     void this.pairs.show();
     this.conclude(rolePlain(this.store, this.store.open));
     const values = heads.map((layer) => layer.map(({ scores }) => scores[role]));
@@ -92,8 +92,12 @@ class HeadRoles {
     this.overlay(role === "copying" ? copyingOverlay(values) : looksOverlay(NAMES[role], values));
   }
 
-  /** The scores of the open head. @param {Roles} heads */
-  showOpen(heads) {
+  /**
+   * The scores of the open head, the one that the sentence names first.
+   * @param {Roles} heads
+   * @param {Score} own
+   */
+  showOpen(heads, own) {
     const [layer, column] = this.store.open;
     const head = heads[layer]?.[column];
     this.table.hidden = !head;
@@ -106,14 +110,17 @@ class HeadRoles {
     this.sentence.textContent =
       `${roleSentence(this.store, this.store.open)} Its attention has an entropy of ` +
       `${scores.entropy.toFixed(2)} bits (uniform attention: ${baseline.entropy.toFixed(2)}).`;
-    const rows = /** @type {Score[]} */ (Object.keys(NAMES)).map((name) => {
-      const does = name === "copying" ? COPYING.does : ROLES[name].does;
-      const error = name === "copying" ? "" : ` ± ${errors[name].toFixed(3)}`;
-      return scoreRow([NAMES[name], does], `${scores[name].toFixed(3)}${error}`, baseline[name].toFixed(3), [
-        bar(scores[name], "hs-amount"),
-        bar(baseline[name], "hs-chance"),
-      ]);
-    });
+    const names = /** @type {Score[]} */ (Object.keys(NAMES));
+    const rows = names
+      .sort((a, b) => Number(b === own) - Number(a === own))
+      .map((name) => {
+        const does = name === "copying" ? COPYING.does : ROLES[name].does;
+        const error = name === "copying" ? "" : ` ± ${errors[name].toFixed(3)}`;
+        return scoreRow([NAMES[name], does], `${scores[name].toFixed(3)}${error}`, baseline[name].toFixed(3), [
+          bar(scores[name], "hs-amount"),
+          bar(baseline[name], "hs-chance"),
+        ]);
+      });
     fillRows(this.table, rows);
   }
 }
@@ -131,7 +138,7 @@ const looksOverlay = (name, values) => ({
 
 /** Chance is in the middle of the ramp. @param {number[][]} scores @returns {Overlay} */
 const copyingOverlay = (scores) => ({
-  title: "Copying: the share of other tokens whose logits it raises by less than that of the one it looks at",
+  title: "How surely each head copies, at most 1; by chance .50",
   values: scores.map((row) => row.map((score) => score - COPYING_BY_CHANCE)),
   most: COPYING_BY_CHANCE,
   ramp: "change",
