@@ -155,7 +155,8 @@ def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:
 def test_the_passages_where_a_head_fires_are_listed(written: Any, tiny: LoadedModel) -> None:
     long = 'Tom ran to the dog. "Hi!" he said.\nThe dog did not run.\n' * 8
     panel = ask(written, "Where does this head fire")
-    expect(panel.locator(".hs-passages li").first).to_be_visible()  # of the text on the page
+    expect(panel.locator(".hs-passages li").first).to_be_visible()  # of texts that come with the page
+    panel.get_by_text("Read another text").click()
     panel.get_by_label("text to read").fill(long)
     panel.get_by_role("button", name="Read this").click()
     expect(panel.get_by_text(f"in {len(long)} tokens of the pasted text")).to_be_visible()

@@ -165,7 +165,7 @@ class Knockout {
       first.value > 0
         ? `Without ${spokenHead(first.picture)} it is ${fixed(plain + first.value, 3)}.`
         : "Removing any single head does not increase it.";
-    this.sentence.textContent = `The ${of} is ${fixed(plain, 3)} nats. ${without}`;
+    this.sentence.textContent = `The ${of} is ${fixed(plain, 3)} nats. ${without} ${slightPlain(answer.delta)}`;
     this.list.show("change of the loss → loss without the head (nats)", rows, true);
     this.showTokens(answer);
     this.overlay({
@@ -216,25 +216,29 @@ class Knockout {
 export function knockoutPlain({ delta, token_delta, token_loss }, position, method, text = "") {
   const inPlace = IN_PLACE[method];
   const [picture, value] = largest(delta);
-  const changes = delta.flat();
-  const slight = changes.filter((change) => Math.abs(change) < Math.log1p(SLIGHT_CHANGE)).length;
-  const count =
-    `For ${slight} of ${changes.length} heads, removing it alone changes that by less than ` +
-    `${percent(SLIGHT_CHANGE)}.`;
   const whole =
     value < MIN_CHANGE
       ? `No single head is needed: ${inPlace} what any one of them writes, this text is predicted about as well, or ` +
         "better."
       : `This text needs ${spokenHead(picture)} most: ${inPlace} what it writes, the tokens are on average ` +
         `${probabilityChange(value)}.`;
-  const rest = value < MIN_CHANGE ? "" : count;
-  if (position < 1) return [whole, rest];
+  if (position < 1) return [whole, ""];
   const [best, change] = largest(token_delta.map((row) => row.map((head) => head[position - 1])));
-  const token = `the selected token, ${spoken(text)},`;
+  const token = spoken(text);
   const needs =
     change < MIN_CHANGE
       ? `No single head is needed: without any one of them, ${token} is predicted about as well, or better.`
       : `${capitalised(token)} needs ${spokenHead(best)} most: without the whole head, its probability ` +
         `${probabilityMove(Math.exp(-token_loss[position - 1]), change)}.`;
-  return [whole, `${rest} ${needs}`.trim()];
+  return [whole, needs];
+}
+
+/** How many heads the text hardly needs by themselves. @param {number[][]} delta */
+export function slightPlain(delta) {
+  const changes = delta.flat();
+  const slight = changes.filter((change) => Math.abs(change) < Math.log1p(SLIGHT_CHANGE)).length;
+  return (
+    `For ${slight} of ${changes.length} heads, removing it alone changes the probability of the tokens by less than ` +
+    `${percent(SLIGHT_CHANGE)} on average.`
+  );
 }
