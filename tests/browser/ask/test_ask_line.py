@@ -61,9 +61,7 @@ def test_an_answer_moves_nothing_when_it_arrives(browser: Profiles, story: Serve
         else:
             assert box["x"] >= field["x"] + field["width"]
         assert page.locator(".hs-of-answer .hs-numbered").count() > 0
-        expect(page.locator(".hs-field-heading p")).to_contain_text(
-            "in nats" if "text" in subject else "share of other tokens"
-        )
+        expect(page.locator(".hs-field-heading p")).to_contain_text("in nats" if "text" in subject else "by chance .50")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

@@ -36,7 +36,9 @@ def test_a_circuit_of_own_pairs(page: Any, tiny: LoadedModel) -> None:
     found = tiny.circuit(ROWS)
     heads, edges = len(found.heads), len(found.edges)
     expect(panel.locator(".hs-plain")).to_have_text(
-        re.compile(f"^Over .* prompts?, {heads} heads? and {edges} edges? are enough: .*, {share(found.kept)} of the pull")
+        re.compile(
+            f"^Over .* prompts?, {heads} heads? and {edges} edges? are enough: .*, {share(found.kept)} of the pull"
+        )
     )
     expect(panel.locator(".hs-head-graph .hs-node-head")).to_have_count(heads)
     expect(panel.locator(".hs-head-graph .hs-edge:not(.hs-reads)")).to_have_count(edges)

@@ -138,7 +138,7 @@ const looksOverlay = (name, values) => ({
 
 /** Chance is in the middle of the ramp. @param {number[][]} scores @returns {Overlay} */
 const copyingOverlay = (scores) => ({
-  title: "How surely each head copies, at most 1; by chance .50",
+  title: "Copying by its weights, from 0 to 1 (by chance .50)",
   values: scores.map((row) => row.map((score) => score - COPYING_BY_CHANCE)),
   most: COPYING_BY_CHANCE,
   ramp: "change",
