@@ -162,7 +162,6 @@ export class AskPanel {
     );
     this.#built = built;
     this.#end = end;
-    this.element.classList.toggle("hs-grows", Boolean(built.grow));
     this.controls.replaceChildren(...this.#built.controls);
     const { picture, element } = built;
     this.answer.replaceChildren(picture ?? element);

@@ -38,15 +38,15 @@ export function otherText(tokens, answer, likely) {
 }
 
 /**
- * The one word that was changed, wherever it stands, and what stands in its place; empty if that cannot be said so.
- * @param {string} one
- * @param {string} other
+ * What was changed, as part of a sentence: one word, wherever it stands, and what stands in its place.
+ * @param {string} text
+ * @param {string} changed
  */
-export function changedWords(one, other) {
-  const [from, to] = [one, other].map((text) => text.match(/[\p{L}\p{N}’']+/gu) ?? []);
-  const pairs = from.flatMap((word, at) => (word === to[at] ? [] : [[word, to[at]]]));
-  const isOne = from.length === to.length && new Set(pairs.map(String)).size === 1;
-  return isOne ? pairs[0] : [];
+export function changeWords(text, changed) {
+  const [from, to] = [text, changed].map((each) => each.match(/[\p{L}\p{N}’']+/gu) ?? []);
+  const pairs = from.flatMap((word, at) => (word === to[at] ? [] : [`with “${to[at]}” in place of “${word}”`]));
+  const isOne = from.length === to.length && new Set(pairs).size === 1;
+  return isOne ? pairs[0] : "compared with the changed one";
 }
 
 /** @param {Pick<AskContext, "store" | "choices" | "choose">} context */
@@ -110,11 +110,7 @@ export function changedText({ store, choices, choose }) {
     const named = answer === null ? {} : { answer };
     return { tokens: ids, corrupted: value, ...named, ...(isLikely ? {} : { wrong: token }) };
   }
-  /** What was changed, as part of a sentence; a change may be of a few letters. */
-  function words() {
-    const { text } = clean();
-    const [one, other] = changedWords(text, applyEdit(text, readEdit(choices.change)));
-    return one && other ? `with “${other}” in place of “${one}”` : "compared with the changed one";
-  }
+
+  const words = () => changeWords(clean().text, applyEdit(clean().text, readEdit(choices.change)));
   return { form, apply, pair, words };
 }
