@@ -44,7 +44,7 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
     writer, trainings = PageWriter(services), Trainings(services)
     callable_by_programs = [*endpoints(services), *([train_endpoint(trainings)] if chosen.train else ())]
     tools = McpServer(callable_by_programs)
-    demo = build(services, writer, callable_by_programs, with_key=chosen.api_key is not None)
+    demo = build(services, writer, callable_by_programs, with_key=bool(chosen.api_key), with_tools=bool(tools.routes))
     routes = [*api_routes(services), *tools.routes, *page_routes(services, writer, trainings).routes]
     routes += [
         *run_routes(services.snapshots, services.runs, services.page_pool, services.budget).routes,

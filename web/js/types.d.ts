@@ -342,7 +342,7 @@ export interface LookView {
   head: [layer: number, head: number];
   /** The messages in view, or an example; null for a model without a chat template. */
   messages: { role: string; content: string }[] | null;
-  /** The question of Ask whose answer is open. */
+  /** The question that was answered last. */
   asked: { route: string; body?: Record<string, any>; query?: Record<string, string | undefined> } | null;
 }
 

@@ -80,7 +80,12 @@ LAUNCH: dict[str, Any] = {
 
 
 def build(
-    services: Services, writer: PageWriter, endpoints: Sequence[Callable[..., Any]], *, with_key: bool = False
+    services: Services,
+    writer: PageWriter,
+    endpoints: Sequence[Callable[..., Any]],
+    *,
+    with_key: bool = False,
+    with_tools: bool = False,
 ) -> gr.Blocks:
     """Build the page, with the endpoints that programs call. The models need not be loaded yet."""
     settings = services.served.settings
@@ -93,7 +98,7 @@ def build(
             with gr.Column(elem_id="hs-train"):
                 train_tab(dev)
         with gr.Column(elem_id="hs-use-page"):
-            use_tab(dev, with_key=with_key, with_training=with_training)
+            use_tab(dev, with_key=with_key, with_tools=with_tools, with_training=with_training)
         if zero_gpu:
             write_by_event(services, writer, view)
         for endpoint in endpoints:

@@ -40,9 +40,10 @@ def train_tab(dev: bool) -> None:
     lazy_tab("train", dev, "ht-page", "hs-training", events, 'page === "train" || training === "true"')
 
 
-def use_tab(dev: bool, *, with_key: bool, with_training: bool) -> None:
-    """The Use tab, whose examples name a key if the server requires one."""
-    data = f' data-key="{json.dumps(with_key)}" data-training="{json.dumps(with_training)}"'
+def use_tab(dev: bool, *, with_key: bool, with_tools: bool, with_training: bool) -> None:
+    """The Use tab, whose examples name a key if the server requires one, and say whether it answers MCP clients."""
+    has = {"key": with_key, "tools": with_tools, "training": with_training}
+    data = "".join(f' data-{name}="{json.dumps(value)}"' for name, value in has.items())
     lazy_tab("use", dev, "hu-page", "hs-use", ["headscope-page"], 'page === "use"', data)
 
 

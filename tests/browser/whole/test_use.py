@@ -21,6 +21,7 @@ from helpers.tabs import Profiles, opened_page
 pytestmark = pytest.mark.gradio
 
 ANSWERED = ["write", "attention", "ask", "activations", "health"]
+IN_ONE_LANGUAGE = ["mcp", "gradio", "library"]
 KEY = "open-sesame-open-sesame"
 
 
@@ -64,11 +65,11 @@ def test_an_answer_moves_nothing_and_examples_fit_a_phone(page: Any) -> None:
         example = page.locator(f"#use\\/{name}")
         example.get_by_role("button", name="Ask this server").click()
         before = page.evaluate(tops)  # the place is made when something is asked, not when the answer arrives
-        expect(example.locator(".hu-answer .hu-soft").last).to_contain_text("Answered in")
+        expect(example.locator(".hu-answer .hu-soft").first).to_contain_text("Answered in")
         assert page.evaluate(tops) == before
-    opened = page.locator("#use\\/attention details")
-    opened.locator("summary").click()
-    expect(opened).to_contain_text('"attention"')
+    answer = page.locator("#use\\/attention .hu-answer")
+    answer.get_by_role("button", name="Printed").click()
+    expect(answer).to_contain_text('"attention"')
     assert page.evaluate(tops) == before
     page.set_viewport_size({"width": 390, "height": 844})
     wide = "[...document.querySelectorAll('.hu-page pre')].filter((each) => each.scrollWidth > each.clientWidth).length"
@@ -78,9 +79,18 @@ def test_an_answer_moves_nothing_and_examples_fit_a_phone(page: Any) -> None:
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_an_address_leads_to_an_example(page: Any, server: Server) -> None:
-    page.goto(f"{server.url}/#use/activations")
+def test_an_address_leads_to_an_example_and_the_contents_mark_it(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/?seed=2#use/activations")
     page.wait_for_function("document.querySelector('#use\\\\/activations')?.getBoundingClientRect().top < 200")
+    marked = page.locator(".hu-contents [aria-current]")
+    expect(marked).to_have_text("Activations")
+    examples(page, "Python")
+    page.get_by_role("link", name="All routes and limits").click()
+    page.wait_for_function("Math.abs(document.getElementById('use/routes').getBoundingClientRect().top) < 2")
+    expect(marked).to_have_text("All routes and limits")
+    assert "seed=2" in page.url and page.locator(".hu-bar").bounding_box()["y"] < 0
+    page.reload()
+    expect(page.get_by_role("tab", name="Python", exact=True)).to_have_attribute("aria-selected", "true")
 
 
 def run(language: str, code: str, folder: Path) -> str:
@@ -125,29 +135,33 @@ def test_every_example_runs_as_it_is_printed(
     for language, code in printed.items():
         for name, each in code.items():
             if each != printed["curl"][name] or language == "curl":
-                said[language][name] = run(language, each, tmp_path) if name not in ("mcp", "gradio") else each
-    gradio = run("Python", printed["curl"]["gradio"], tmp_path)
+                said[language][name] = run(language, each, tmp_path) if name not in IN_ONE_LANGUAGE else each
+    gradio, library = (run("Python", printed["curl"][name], tmp_path) for name in ("gradio", "library"))
     complaints.check()
-    check(said, tmp_path)
-    assert len(re.sub(r"^Loaded as API: .*\n", "", gradio.split("\n---\n")[-2])) == 50
+    check(said, library, tmp_path)
+    assert len(re.sub(r"^Loaded as API: .*\n", "", gradio.split("\n---\n")[-2])) == 8
 
 
-def check(said: dict[str, dict[str, str]], folder: Path) -> None:
-    """Every language gets the same text, weights and contributions."""
+def check(said: dict[str, dict[str, str]], library: str, folder: Path) -> None:
+    """Every language gets the same text, weights and contributions, and so does the library without a server."""
     curl, python, openai, javascript = (said[each] for each in ("curl", "Python", "openai", "JavaScript"))
     text = json.loads(curl["write"])["choices"][0]["text"]
     assert len(text) == 8 and all(each["write"].removesuffix("\n") == text for each in (python, openai, javascript))
+    assert library.startswith(f"{text}\n")
     weights = json.loads(curl["attention"])["attention"][0][0][-1]
     numbers = [
         [float(each) for each in re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", said_)]
-        for said_ in (re.sub(r"tensor", "", python["attention"]), openai["attention"], javascript["attention"])
+        for said_ in (
+            *(each["attention"] for each in (python, openai, javascript)),
+            library.split("tensor(")[1].split("]")[0],
+        )
     ]
     for each in numbers:
         assert each == pytest.approx(weights, abs=1e-3)
     heads = json.loads(curl["ask"])["heads"]
-    assert json.loads(openai["ask"]) == heads and "'heads'" in python["ask"]
+    assert json.loads(openai["ask"]) == json.loads(python["ask"]) == heads and "'heads'" in library
     (stored,) = load_file(folder / "activations.safetensors")
-    assert stored in python["activations"] and stored in javascript["activations"]
-    assert '"ok"' in curl["health"] and "ok" in javascript["health"] and "tiny" in openai["health"]
+    assert all(stored in each for each in (python["activations"], javascript["activations"], library))
+    assert '"ok"' in curl["health"] and all("ok" in each["health"] for each in (python, javascript))
     assert json.loads(curl["trained"])["object"] == "list"
     assert json.loads(curl["mcp"])["mcpServers"]["headscope"]["url"].endswith("/gradio_api/mcp/")

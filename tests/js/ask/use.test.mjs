@@ -2,11 +2,15 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { openWindow } from "../widgets/small_dom.mjs";
 import { shortTitle, titleOfRoute, TITLES } from "../../../web/js/calls/question_titles.mjs";
 
-Object.assign(globalThis, { document: { baseURI: "http://h/it's/" } });
+openWindow("");
+Object.defineProperty(globalThis.document, "baseURI", { value: "http://h/it's/" });
 const { curl, javascript, openai } = await import("../../../web/js/calls/call.mjs");
 const { sectionsOf } = await import("../../../web/js/use/sections.mjs");
+const { printed } = await import("../../../web/js/use/answers.mjs");
+const { ShownAnswer } = await import("../../../web/js/look/state/shown_answer.mjs");
 const { lookView } = await import("../../../web/js/look/look_view.mjs");
 
 const SHOWN = {
@@ -20,6 +24,7 @@ const SHOWN = {
   messages: null,
   asked: null,
   withKey: false,
+  withTools: false,
   withTraining: false,
 };
 const named = (/** @type {object} */ changes) =>
@@ -47,7 +52,44 @@ test("options that OpenAI’s client lacks are sent in its extra body", () => {
 test("the question in view is the one of the example", () => {
   const asked = { route: "roles", query: { model: "tiny" } };
   assert.equal(named({ asked }).ask.curl, "curl 'http://h/it%27s/v1/lens/roles?model=tiny'");
-  assert.match(named({ asked }).ask.python, /answer = loaded\.roles\(\)/);
+  assert.match(named({ asked }).ask.python, /httpx\.get\(\n {4}"http:\/\/h\/it%27s\/v1\/lens\/roles\?model=tiny"/);
+  assert.match(named({ asked }).library.code, /answer = loaded\.roles\(\)/);
+});
+
+test("what is in view fills the calls of gradio_client, which say what they lack", () => {
+  const { gradio } = named({});
+  assert.match(gradio.code, /\n {4}max_new_tokens=5,\n {4}temperature=0,\n {4}top_k=3,\n {4}api_name="\/generate"/);
+  assert.match(gradio.code, /layer=1,\n {4}head=2,\n {4}api_name="\/attention"/);
+  const about = (/** @type {object} */ changes) =>
+    sectionsOf({ ...SHOWN, ...changes }).find(({ id }) => id === "gradio")?.about ?? "";
+  assert.doesNotMatch(about({}), /without/);
+  assert.match(about({ mask: [[0, 1]] }), /do without the head_mask of what is in view\./);
+  assert.match(about({ read: { tokens: [1] } }), /tokens may differ/);
+});
+
+test("an answer is shown as the code prints it", () => {
+  const answer = '{"choices": [{"text": "so"}], "heads": [[1, 2]]}';
+  const shown = (/** @type {any} */ part) => {
+    const {
+      how,
+      shown: [code],
+    } = printed(answer, part);
+    return [how, code.textContent];
+  };
+  assert.deepEqual(shown(null), ["The code prints:", answer]);
+  assert.deepEqual(shown(["choices", 0, "text"]), ["The code prints:", "so"]);
+  assert.deepEqual(shown(["heads", -1]), ["The code prints, here as JSON:", "[1,2]"]);
+});
+
+test("the question that was answered last is remembered after its answer is closed", () => {
+  const answer = new ShownAnswer();
+  const [one, other] = ["circuit", "attribution"].map((route) => ({ asked: { route, body: {} }, answer: {} }));
+  answer.show(/** @type {any} */ (one));
+  answer.show(null);
+  assert.equal(answer.lastAsked, one.asked);
+  answer.onStage = /** @type {any} */ (other);
+  answer.onStage = null;
+  assert.equal(answer.lastAsked, other.asked);
 });
 
 test("heads that are off in what is shown are off in every example that reads a text", () => {

@@ -47,6 +47,34 @@ export function curl(path, { body, query, withKey, file }) {
   return `curl ${key}${address}${data ? ` -d '${data}'` : ""}${file ? ` -o ${file}` : ""}`;
 }
 
+/** Of a part, in Python. @param {Path} part */
+const item = (part) => part.map((each) => `[${JSON.stringify(each)}]`).join("");
+
+/**
+ * For Python with httpx, which waits as long as a long text takes.
+ * @param {string} path
+ * @param {Sent} sent
+ * @param {Path} part of the answer that is printed; of a file, its names with their shapes
+ */
+export function httpx(path, { body, query, withKey, file }, part) {
+  const reader = file ? "\nfrom safetensors.numpy import load" : "";
+  const given = [
+    JSON.stringify(addressOf(path, query)),
+    body && `json=${indented(lines(body, pythonEntry))}`,
+    withKey && `headers={"Authorization": "Bearer " + os.environ["${KEY}"]}`,
+    "timeout=None",
+  ].filter(Boolean);
+  const printed = file
+    ? "{name: values.shape for name, values in load(response.content).items()}"
+    : `response.json()${item(part)}`;
+  return `${withKey ? "import os\n\n" : ""}import httpx${reader}
+
+response = httpx.${body ? "post" : "get"}(
+${given.map((each) => `    ${each},\n`).join("")})
+response.raise_for_status()
+print(${printed})`;
+}
+
 /** @param {boolean} [withKey] */
 export const openaiClient = (withKey) =>
   `${withKey ? "import os\n\n" : ""}from openai import OpenAI
@@ -71,7 +99,7 @@ export function openai(path, { body, query, withKey }, part) {
     cast_to=object,
     ${options},
 )
-print(answer${part.map((each) => `[${JSON.stringify(each)}]`).join("")})`;
+print(answer${item(part)})`;
 }
 
 /** @param {string} name @param {any} value */

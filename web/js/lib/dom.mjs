@@ -156,5 +156,8 @@ export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matc
 /** @type {Record<string, [down: number, right: number]>} */
 export const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
-/** Whether a modifier key is held: such combinations belong to the browser. @param {KeyboardEvent} event */
+/**
+ * Whether a modifier key is held: such combinations belong to the browser.
+ * @param {Pick<MouseEvent, "altKey" | "ctrlKey" | "metaKey">} event
+ */
 export const hasModifier = ({ altKey, ctrlKey, metaKey }) => altKey || ctrlKey || metaKey;

@@ -31,6 +31,6 @@ export function lookView(store, model, workspace) {
     mask: workspace.store === store ? workspace.mask : pointer.head_mask,
     head: isHead(open, pointer) ? [open[0], open[1]] : [0, 0],
     messages: messages ?? (model?.chat ? EXAMPLE : null),
-    asked: answer.answered?.asked ?? null,
+    asked: answer.lastAsked ?? null,
   };
 }

@@ -4,6 +4,8 @@ import { thousands } from "../lib/numbers.mjs";
 import { make } from "../lib/dom.mjs";
 import { bar } from "../widgets/controls.mjs";
 
+/** @import { Path } from "../calls/call.mjs" */
+
 const MOST_BARS = 4;
 const MOST_CHARACTERS = 1200;
 const END_OF_PROMPT = 60; // characters of a prompt that are repeated before what follows it
@@ -30,13 +32,25 @@ export function bars(about, values, write) {
   return [make("p", { class: "hu-soft" }, about), make("div", { class: "hu-bars" }, ...rows)];
 }
 
-/** @param {unknown} answer */
-export function json(answer) {
-  const text = JSON.stringify(answer);
+/**
+ * What code prints of an answer: curl all of it, others a part, which every language writes a little differently.
+ * @param {string} answer in JSON
+ * @param {Path | null} part null for all of it
+ */
+export function printed(answer, part) {
+  const found = part?.reduce(
+    (/** @type {any} */ value, at) => (at === -1 ? value.at(at) : value[at]),
+    JSON.parse(answer),
+  );
+  const isText = typeof found === "string";
+  const text = part === null ? answer : isText ? found : JSON.stringify(found);
   const isLong = text.length > MOST_CHARACTERS;
-  return [
-    make("code", {}, isLong ? `${text.slice(0, MOST_CHARACTERS)} … (${thousands(text.length)} characters)` : text),
-  ];
+  return {
+    how: part === null || isText ? "The code prints:" : "The code prints, here as JSON:",
+    shown: [
+      make("code", {}, isLong ? `${text.slice(0, MOST_CHARACTERS)} … (${thousands(text.length)} characters)` : text),
+    ],
+  };
 }
 
 /** What a safetensors file holds. @param {ArrayBuffer} file */

@@ -1,20 +1,19 @@
 // The Use tab: how programs get what the page shows. Text on the left, code on the right, answers below the code.
 
-import { loadStyle, make, setFlag } from "../lib/dom.mjs";
+import { hasModifier, loadStyle, make, setFlag } from "../lib/dom.mjs";
 import { maskWords } from "../lib/head_masks.mjs";
 import { request } from "../lib/http.mjs";
 import { modelChosen, pageShown } from "../lib/page_events.mjs";
-import { copying } from "../widgets/copy.mjs";
-import { smallButton } from "../widgets/controls.mjs";
+import { titleOfRoute } from "../calls/question_titles.mjs";
 import { Roving } from "../widgets/roving.mjs";
-import { json } from "./answers.mjs";
-import { painted } from "./paint.mjs";
+import { readStored, writeStored } from "../widgets/storage.mjs";
+import { Contents } from "./contents.mjs";
+import { Example } from "./example.mjs";
 import { RouteList } from "./routes.mjs";
-import { LANGUAGES, NEEDED, sectionsOf } from "./sections.mjs";
+import { LANGUAGES, sectionsOf } from "./sections.mjs";
 import { shownNow } from "./view.mjs";
 
-/** @import { Sent } from "../calls/call.mjs" */
-/** @import { Language, Section } from "./sections.mjs" */
+/** @import { Language } from "./sections.mjs" */
 /** @import { Shown } from "./view.mjs" */
 
 /**
@@ -27,30 +26,46 @@ export async function mount(element) {
 }
 
 const ENDS = 18; // characters of each end of a text in the bar
+const KEPT = "headscope-language";
+
+/**
+ * Follow a link within the page, which the browser would load anew: the page's base address lacks the query.
+ * @param {MouseEvent} event
+ */
+function follow(event) {
+  const link = /** @type {Element} */ (event.target).closest("a");
+  const to = link?.getAttribute("href");
+  if (!to?.startsWith("#") || hasModifier(event)) return;
+  event.preventDefault();
+  location.hash = to;
+  document.getElementById(to.slice(1))?.scrollIntoView();
+}
 
 class UsePage {
   /** @type {Language} */
-  #language = "curl";
-  /** @type {Section[]} */
-  #sections = [];
-  /** @type {Map<string, Example>} by section */
-  #examples = new Map();
+  #language;
+  /** @type {Example[]} */
+  #examples = [];
 
   /** @param {HTMLElement} element */
   constructor(element) {
     this.element = element;
-    const { key, training } = element.dataset;
-    this.server = { withKey: key === "true", withTraining: training === "true" };
-    this.contents = make("nav", { class: "hu-contents", "aria-label": "Contents" });
+    const { key, tools, training } = element.dataset;
+    this.server = { withKey: key === "true", withTools: tools === "true", withTraining: training === "true" };
+    const kept = readStored(KEPT);
+    this.#language = /** @type {Language} */ (kept in LANGUAGES ? kept : "curl");
     this.view = make("p", { class: "hu-view" });
     this.tabs = Object.entries(LANGUAGES).map(([key_, name]) =>
-      make("button", { type: "button", role: "tab", id: `hu-${key_}`, onclick: () => this.#speak(key_) }, name),
+      make("button", { type: "button", role: "tab", id: `hu-${key_}`, onclick: () => this.#choose(key_) }, name),
     );
     const tablist = make("div", { class: "hu-tabs", role: "tablist", "aria-label": "Language" }, ...this.tabs);
     this.roving = new Roving(tablist, () => this.tabs, { choose: (at) => this.tabs[at].click() });
     this.bar = make("div", { class: "hu-bar" }, this.view, tablist);
-    this.body = make("div", {});
+    this.inAnyLanguage = make("div", {}); // the bar stays in view above these alone
+    this.inOne = make("div", {});
     this.routes = new RouteList(async () => (await request("v1/openapi.json")).json());
+    this.contents = new Contents(this.routes);
+    element.addEventListener("click", follow);
     for (const event of [modelChosen, pageShown]) window.addEventListener(event, () => void this.#follow());
   }
 
@@ -58,11 +73,16 @@ class UsePage {
     const title = make("h2", {}, "Use it from a program");
     const about = make("p", {}, "Everything you saw in Look is one request away. ");
     about.append("The examples are filled with what you are looking at.");
-    const main = make("div", {}, make("div", { class: "hu-intro" }, title, about), this.bar, this.body);
+    const intro = make("div", { class: "hu-intro" }, title, about);
+    const languages = make("div", {}, this.bar, this.inAnyLanguage);
     await this.#follow();
-    this.element.replaceChildren(this.contents, main);
-    this.#speak(this.#language);
-    document.getElementById(location.hash.slice(1))?.scrollIntoView();
+    this.element.replaceChildren(
+      this.contents.element,
+      make("div", {}, intro, languages, this.inOne, this.routes.element),
+    );
+    const id = location.hash.slice(1);
+    if (id === this.routes.element.id) this.routes.element.open = true;
+    document.getElementById(id)?.scrollIntoView();
   }
 
   /** Fill the examples with what *Look* shows. */
@@ -70,19 +90,20 @@ class UsePage {
     if (document.body.dataset.page !== "use") return;
     const shown = await shownNow(this.server);
     if (!shown) return;
-    this.#sections = sectionsOf(shown);
     this.#showView(shown);
-    const links = this.#sections.map(({ id, name }) => make("a", { href: `#use/${id}` }, name));
-    const all = make(
-      "a",
-      { href: "#use/routes", onclick: () => (this.routes.element.open = true) },
-      "All routes and limits",
+    const sections = sectionsOf(shown);
+    const shownBefore = new Map(this.#examples.map((example) => [JSON.stringify(example.section), example]));
+    // An example that stays the same keeps its answer.
+    const examples = sections.map((section) => shownBefore.get(JSON.stringify(section)) ?? new Example(section));
+    if (examples.every((example, i) => example === this.#examples[i])) return;
+    this.#examples = examples;
+    const [one, any] = [true, false].map((isOne) =>
+      this.#examples.filter(({ section }) => "only" in section.code === isOne).map(({ element }) => element),
     );
-    const endpoints = make("a", { href: "?view=api" }, "Gradio’s endpoints");
-    this.contents.replaceChildren(make("h3", {}, "Examples"), ...links, make("h3", {}, "Reference"), all, endpoints);
-    this.#examples = new Map(this.#sections.map((section) => [section.id, new Example(section)]));
-    this.body.replaceChildren(...[...this.#examples.values()].map((example) => example.element), this.routes.element);
-    this.#speak(this.#language);
+    this.inAnyLanguage.replaceChildren(...any);
+    this.inOne.replaceChildren(...one);
+    this.contents.show(sections, [...any, ...one, this.routes.element]);
+    this.#speak();
   }
 
   /** @param {Shown} shown */
@@ -97,89 +118,22 @@ class UsePage {
     const facts = [fact("Model", model || "the first"), fact("Text", short), fact("Head", `${layer}·${head}`)];
     const changed = maskWords(mask);
     if (changed) facts.push(fact("Read", changed.startsWith("without") ? changed : `with ${changed}`));
-    if (asked) facts.push(fact("Question", asked.route.replaceAll("-", " ")));
+    if (asked) facts.push(fact("Question", titleOfRoute(asked.route)));
     const change = make("a", { href: "#" }, "Change it in Look");
     this.view.replaceChildren(...facts, change);
   }
 
   /** @param {string} language */
-  #speak(language) {
+  #choose(language) {
     this.#language = /** @type {Language} */ (language);
-    for (const tab of this.tabs) setFlag(tab, "aria-selected", tab.id === `hu-${language}`);
-    this.roving.update(this.tabs.find((tab) => tab.id === `hu-${language}`));
-    for (const example of this.#examples.values()) example.speak(this.#language);
-  }
-}
-
-/** One example: what it is for, its code, and its answer, whose place is kept free. */
-class Example {
-  /** @param {Section} section */
-  constructor(section) {
-    this.section = section;
-    const { id, title, about, options, run } = section;
-    const heading = make("h3", {}, make("a", { href: `#use/${id}` }, title));
-    const rows = options.flatMap(([name, meaning]) => [make("dt", {}, name), make("dd", {}, meaning)]);
-    const text = make("div", {}, heading, make("p", {}, about), ...(rows.length ? [make("dl", {}, ...rows)] : []));
-    this.language = make("span", {});
-    this.code = make("code", {});
-    const copyButton = smallButton("Copy", () => void copy(this.code.textContent));
-    const { said, copy } = copying(copyButton);
-    const buttons = make("div", {}, copyButton, said);
-    this.answer = make("div", { class: "hu-answer", role: "status" });
-    if (run) {
-      this.runButton = smallButton("Ask this server", () => void this.#run(), { class: "hs-primary" });
-      this.runButton.title = "Sends this request from your browser, whatever the language of the code";
-      buttons.append(this.runButton);
-      this.answer.classList.toggle("hu-short", run.isShort ?? false);
-      this.answer.append(make("p", { class: "hu-soft" }, "The answer appears here."));
-    } else this.answer.hidden = true;
-    const listing = make("pre", { tabindex: 0, "aria-label": `Code: ${title}` }, this.code);
-    const box = make("div", { class: "hu-code" }, make("header", {}, this.language, buttons), listing, this.answer);
-    this.element = make("section", { class: "hu-example", id: `use/${id}` }, text, box);
+    writeStored(KEPT, language);
+    this.#speak();
   }
 
-  /** @param {Language} language */
-  speak(language) {
-    const { code } = this.section;
-    const own = "only" in code ? null : code[language];
-    const words =
-      "only" in code ? code.only : own ? LANGUAGES[language] : `curl (${LANGUAGES[language]} has no call for this)`;
-    const [needed, where] = ("only" in code ? code.needs : own && NEEDED[language]) ?? [];
-    const install = needed ? [" needs ", make("code", {}, `pip install ${needed}`), where ?? ""] : [];
-    this.language.replaceChildren(words, ...install);
-    this.code.replaceChildren(...painted(own || ("only" in code ? code.code : (code.curl ?? ""))));
+  #speak() {
+    const chosen = `hu-${this.#language}`;
+    for (const tab of this.tabs) setFlag(tab, "aria-selected", tab.id === chosen);
+    this.roving.update(this.tabs.find((tab) => tab.id === chosen));
+    for (const example of this.#examples) example.speak(this.#language);
   }
-
-  /** All of an answer, folded below the part of it that is shown. @param {unknown} found */
-  #whole(found) {
-    const details = make("details", {}, make("summary", {}, "Answer as JSON"), ...json(found));
-    details.addEventListener("toggle", () => (this.answer.scrollTop = details.open ? details.offsetTop : 0));
-    return details;
-  }
-
-  async #run() {
-    const { run } = this.section;
-    if (!run) return;
-    this.answer.classList.add("hu-asked"); // as high as its answer, before that arrives
-    this.answer.scrollIntoView({ block: "nearest" });
-    setFlag(this.answer, "aria-busy", true);
-    const began = performance.now();
-    try {
-      const found = await fetched(run.path, run.sent);
-      const seconds = ((performance.now() - began) / 1000).toFixed(2);
-      const how = make("p", { class: "hu-soft" }, `Answered in ${seconds} s.`);
-      const whole = run.sent.file ? [] : [this.#whole(found)];
-      this.answer.replaceChildren(...(run.show ? [...run.show(found), how, ...whole] : [...json(found), how]));
-    } catch (error) {
-      this.answer.replaceChildren(make("p", { class: "hu-problem" }, /** @type {Error} */ (error).message));
-    }
-    setFlag(this.answer, "aria-busy", false);
-  }
-}
-
-/** @param {string} path @param {Sent} sent */
-async function fetched(path, { body, query, file }) {
-  const words = query ? `?${new URLSearchParams(/** @type {Record<string, string>} */ (query))}` : "";
-  const response = await request(`${path}${words}`, { body });
-  return file ? response.arrayBuffer() : response.json();
 }

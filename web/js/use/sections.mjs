@@ -1,7 +1,7 @@
 // What programs can ask for: each with its text, its code in every language, and how its answer looks.
 
 import { percent, signed } from "../lib/numbers.mjs";
-import { curl, javascript, openai, openaiClient, addressOf } from "../calls/call.mjs";
+import { addressOf, curl, httpx, javascript, openai, openaiClient } from "../calls/call.mjs";
 import { argumentsOf, lensCall, python, withModel } from "../calls/python.mjs";
 import { titleOfRoute } from "../calls/question_titles.mjs";
 import { plainly } from "../lib/words.mjs";
@@ -18,7 +18,9 @@ export const LANGUAGES = { curl: "curl", python: "Python", openai: "openai", jav
 /** @typedef {[packages: string, where?: string]} Needed what is installed first */
 
 /** @type {Partial<Record<Language, Needed>>} */
-export const NEEDED = { python: [".", " in Headscope’s folder"], openai: ["openai"] };
+export const NEEDED = { python: ["httpx"], openai: ["openai"] };
+
+/** @typedef {{ path: string, sent: Sent, part: Path }} Call `part` of its answer is what programs print */
 
 /**
  * @typedef {object} Section
@@ -29,9 +31,28 @@ export const NEEDED = { python: [".", " in Headscope’s folder"], openai: ["ope
  * @property {[name: string, meaning: string][]} options
  * @property {Partial<Record<Language, string>> | { only: string, needs?: Needed, code: string }} code
  *   `only`: in no other language
- * @property {{ path: string, sent: Sent, show?: (answer: any) => Node[], isShort?: boolean }} [run] what
- *   *Run* asks for, and how its answer looks if not as JSON
+ * @property {Partial<Record<Language, Needed>>} [needs] if more than usual
+ * @property {Call} [call] what the code asks this server for; without one it asks for nothing, or for several things
+ * @property {(answer: any) => Node[]} [draw] a picture of the answer
+ * @property {number} [characters] about how long an answer that is a text can be
  */
+
+/**
+ * A request, and the code for it in every language.
+ * @param {string} path
+ * @param {Sent} sent
+ * @param {Path} [part] of the answer that programs print
+ * @returns {{ code: Record<Language, string>, call: Call }}
+ */
+const asked = (path, sent, part = []) => ({
+  code: {
+    curl: curl(path, sent),
+    python: httpx(path, sent, part),
+    openai: openai(path, sent, part),
+    javascript: javascript(path, sent, part),
+  },
+  call: { path, sent, part },
+});
 
 /** The fields that have a value. @param {Fields} fields @returns {Fields} */
 const given = (fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null));
@@ -47,11 +68,13 @@ function clientCall(method, fields, printed, /** @type {boolean} */ withKey) {
   return `${openaiClient(withKey)}answer = client.${method}(${argumentsOf(own)}\n)\nprint(answer.${printed})`;
 }
 
+const OPENING = 60; // characters of what comes before a text that are repeated with it
+const PER_TOKEN = 5; // characters, about
+
 /** @param {Shown} shown @returns {Section} */
 function write({ model, written, options, withKey }) {
-  const { max_tokens, ...sampling } = options;
-  const body = given({ model, prompt: written.prompt, max_tokens, ...sampling });
-  const call = argumentsOf([["", written.prompt], ["max_new_tokens", max_tokens], ...Object.entries(given(sampling))]);
+  const body = given({ model, prompt: written.prompt, ...options });
+  const { code, call } = asked("v1/completions", { body, withKey }, ["choices", 0, "text"]);
   return {
     id: "write",
     name: "Write",
@@ -62,18 +85,10 @@ function write({ model, written, options, withKey }) {
       ["temperature", "0 takes the likeliest word"],
       ["head_mask", "[layer][head], 0 switches a head off"],
     ],
-    code: {
-      curl: curl("v1/completions", { body, withKey }),
-      python:
-        model && withModel(model, `text = loaded.generate(${call}\n)`, 'print("".join(step.text for step in text))'),
-      openai: clientCall("completions.create", body, "choices[0].text", withKey),
-      javascript: javascript("v1/completions", { body, withKey }, ["choices", 0, "text"]),
-    },
-    run: {
-      path: "v1/completions",
-      sent: { body },
-      show: (answer) => continued(written.text, answer.choices[0].text),
-    },
+    code: { ...code, openai: clientCall("completions.create", body, "choices[0].text", withKey) },
+    call,
+    draw: (answer) => continued(written.text, answer.choices[0].text),
+    characters: OPENING + PER_TOKEN * options.max_tokens,
   };
 }
 
@@ -81,6 +96,7 @@ function write({ model, written, options, withKey }) {
 function converse({ model, messages, options, withKey }) {
   if (!messages) return [];
   const body = given({ model, messages, ...options });
+  const { code, call } = asked("v1/chat/completions", { body, withKey }, ["choices", 0, "message", "content"]);
   return [
     {
       id: "chat",
@@ -88,34 +104,20 @@ function converse({ model, messages, options, withKey }) {
       title: "Answer a message",
       about: "OpenAI’s chat completion. The prompt is made by the model’s own chat template.",
       options: [["messages", "the conversation so far"]],
-      code: {
-        curl: curl("v1/chat/completions", { body, withKey }),
-        openai: clientCall("chat.completions.create", body, "choices[0].message.content", withKey),
-        javascript: javascript("v1/chat/completions", { body, withKey }, ["choices", 0, "message", "content"]),
-      },
-      run: {
-        path: "v1/chat/completions",
-        sent: { body },
-        show: (answer) => continued("", answer.choices[0].message.content),
-      },
+      code: { ...code, openai: clientCall("chat.completions.create", body, "choices[0].message.content", withKey) },
+      call,
+      draw: (answer) => continued("", answer.choices[0].message.content),
+      characters: PER_TOKEN * options.max_tokens,
     },
   ];
 }
 
-/** The text in view as an argument. @param {Shown} shown */
-function traced({ read, mask }) {
-  const text = python(read.prompt ?? read.tokens);
-  return mask ? `loaded.trace(${text}, head_mask=${python(mask)})` : `loaded.trace(${text})`;
-}
+/** A token and its place in the text. @param {{ text: string }[]} tokens @param {number} at */
+const placed = (tokens, at) => `${plainly(tokens[at].text)} (token ${at})`;
 
 /** @param {Shown} shown @returns {Section} */
-function attention(shown) {
-  const { model, read, mask, withKey } = shown;
-  const [layer, head] = shown.head;
+function attention({ model, read, mask, withKey, head: [layer, head] }) {
   const body = given({ model, ...read, layers: [layer], heads: [head], head_mask: mask });
-  /** @type {Path} */
-  const part = ["attention", 0, 0, -1];
-  const code = [`trace = ${traced(shown)}`, `print(trace.attention[${layer}, ${head}, -1])  # from the last token`];
   return {
     id: "attention",
     name: "Attention",
@@ -126,42 +128,31 @@ function attention(shown) {
       ["layers, heads", "here the head in view; all by default"],
       ["format", "json, or safetensors for a file"],
     ],
-    code: {
-      curl: curl("v1/attention", { body, withKey }),
-      python: model && withModel(model, ...code),
-      openai: openai("v1/attention", { body, withKey }, part),
-      javascript: javascript("v1/attention", { body, withKey }, part),
-    },
-    run: {
-      path: "v1/attention",
-      sent: { body },
-      show: ({ attention: found, tokens }) => {
-        const row = /** @type {number[]} */ (found[0][0].at(-1));
-        const largest = row.map((weight, at) => ({ name: plainly(tokens[at].text), value: weight }));
-        const about = `From “${plainly(tokens.at(-1).text)}”, head ${head} of layer ${layer} looks most at:`;
-        return bars(about, largest, (value) => percent(value, 1));
-      },
+    ...asked("v1/attention", { body, withKey }, ["attention", 0, 0, -1]),
+    draw: ({ attention: found, tokens }) => {
+      const row = /** @type {number[]} */ (found[0][0].at(-1));
+      const weights = row.map((value, at) => ({ name: placed(tokens, at), value }));
+      const about = `From ${placed(tokens, tokens.length - 1)}, head ${head} of layer ${layer} looks most at:`;
+      return bars(about, weights, (value) => percent(value, 1));
     },
   };
 }
 
-/** The question of Ask in view, or the first of them. @param {Shown} shown @returns {Section} */
+/** The question that was answered last, else the first of them. @param {Shown} shown */
+const questionOf = ({ model, read, mask, asked: last }) =>
+  last ?? { route: "attribution", body: given({ model, ...read, head_mask: mask }) };
+
+/** @param {Shown} shown @returns {Section} */
 function question(shown) {
-  const { model, read, mask, asked, withKey } = shown;
-  const { route, body, query } = asked ?? {
-    route: "attribution",
-    body: given({ model, ...read, head_mask: mask }),
-    query: undefined,
-  };
-  const sent = { body, query, withKey };
+  const { route, body, query } = questionOf(shown);
   const isAttribution = route === "attribution";
+  const what = isAttribution ? "What each head, each MLP and the constant parts add to a word’s logit. " : "";
+  const whose = shown.asked ? "The question that you asked last in Look" : "One question of Look";
   return {
     id: "ask",
-    name: asked ? "The question in view" : titleOfRoute(route),
+    name: titleOfRoute(route),
     title: titleOfRoute(route),
-    about: isAttribution
-      ? "What each head, each MLP and the constant parts add to a word’s logit. Each question of Ask has such a route."
-      : "The question that is open in Look. Each question of Ask is a route like this one.",
+    about: `${what}${whose}; each has such a route.`,
     options: isAttribution
       ? [
           ["position, token", "the last word and the likeliest by default"],
@@ -169,17 +160,8 @@ function question(shown) {
           ["…/prompts", "the same for many texts"],
         ]
       : [],
-    code: {
-      curl: curl(`v1/lens/${route}`, sent),
-      python: model && `${lensCall({ route, body, query })}print(answer)`,
-      openai: openai(`v1/lens/${route}`, sent, isAttribution ? ["heads"] : []),
-      javascript: javascript(`v1/lens/${route}`, sent, isAttribution ? ["heads"] : []),
-    },
-    run: {
-      path: `v1/lens/${route}`,
-      sent,
-      show: isAttribution ? largestParts : undefined,
-    },
+    ...asked(`v1/lens/${route}`, { body, query, withKey: shown.withKey }, isAttribution ? ["heads"] : []),
+    draw: isAttribution ? largestParts : undefined,
   };
 }
 
@@ -191,15 +173,9 @@ function largestParts({ heads, token }) {
 }
 
 /** @param {Shown} shown @returns {Section} */
-function activations(shown) {
-  const { model, read, mask, withKey } = shown;
-  const [layer] = shown.head;
+function activations({ model, read, mask, withKey, head: [layer] }) {
   const body = given({ model, ...read, sites: ["attn.hook_z"], layers: [layer], head_mask: mask });
-  const file = "activations.safetensors";
-  const code = [
-    `found = loaded.activations(${traced(shown)}, ["z"], layers=[${layer}])`,
-    "print({name: tuple(values.shape) for name, values in found.items()})",
-  ];
+  const { code, call } = asked("v1/activations", { body, withKey, file: "activations.safetensors" });
   return {
     id: "activations",
     name: "Activations",
@@ -209,46 +185,91 @@ function activations(shown) {
       ["sites", "hook_resid_post, attn.hook_z, …"],
       ["layers, positions", "all by default"],
     ],
-    code: {
-      curl: curl("v1/activations", { body, withKey, file }),
-      python: model && withModel(model, ...code),
-      javascript: javascript("v1/activations", { body, withKey, file }, []),
-    },
-    run: { path: "v1/activations", sent: { body, file }, show: files, isShort: true },
+    code: { ...code, openai: undefined },
+    needs: { python: ["httpx numpy safetensors"] },
+    call,
+    draw: files,
   };
 }
 
-/** @param {Shown} shown @returns {Section} */
-function health({ withKey }) {
+/** @returns {Section} */
+function health() {
+  const { code, call } = asked("health", {});
   return {
     id: "health",
     name: "Is it running?",
     title: "Is the server running?",
     about: "Answers 200 when models are served, and 503 while they load. /metrics has counters for Prometheus.",
     options: [],
-    code: {
-      curl: curl("health", {}),
-      openai: `${openaiClient(withKey)}print([model.id for model in client.models.list()])`,
-      javascript: javascript("health", {}, []),
-    },
-    run: { path: "health", sent: {}, isShort: true },
+    code: { ...code, openai: undefined },
+    call,
   };
 }
 
+/** The same from the library, if the model is known. @param {Shown} shown @returns {Section[]} */
+function library(shown) {
+  const { model, written, options, read, mask } = shown;
+  if (!model) return [];
+  const [layer, head] = shown.head;
+  const { max_tokens, ...sampling } = options;
+  const call = argumentsOf([["", written.prompt], ["max_new_tokens", max_tokens], ...Object.entries(given(sampling))]);
+  const masked = mask ? `, head_mask=${python(mask)}` : "";
+  const [, , load] = withModel(model).split("\n");
+  const asks = lensCall(questionOf(shown))
+    .replace(/^import headscope\n\n?/, "")
+    .replace(`${load}\n`, "");
+  const code = withModel(
+    model,
+    `text = loaded.generate(${call}\n)`,
+    'print("".join(step.text for step in text))',
+    "",
+    `trace = loaded.trace(${python(read.prompt ?? read.tokens)}${masked})`,
+    `print(trace.attention[${layer}, ${head}, -1])  # from the last token`,
+    `found = loaded.activations(trace, ["z"], layers=[${layer}])`,
+    "print({name: tuple(values.shape) for name, values in found.items()})",
+    "",
+    `${asks}print(answer)`,
+  );
+  return [
+    {
+      id: "library",
+      name: "Without a server",
+      title: "In Python, without a server",
+      about:
+        "Headscope’s library loads the same checkpoint into your own program, which asks this server for nothing. " +
+        "These are the examples above.",
+      options: [],
+      code: { only: "Python", needs: [".", " in Headscope’s folder"], code },
+    },
+  ];
+}
+
+/** The options of Gradio’s endpoint, by those of a completion. @type {Record<string, string>} */
+const OF_GRADIO = { max_tokens: "max_new_tokens", temperature: "", top_k: "", top_p: "", min_p: "", seed: "" };
+
 /** @param {Shown} shown @returns {Section} */
-function gradioClient({ model, read, written, withKey }) {
+function gradioClient(shown) {
+  const { model, read, text, written, options, mask, withKey, withTraining } = shown;
+  const [layer, head] = shown.head;
   const key = withKey ? ',\n    headers={"Authorization": "Bearer " + os.environ["HEADSCOPE_API_KEY"]}' : "";
   const server = JSON.stringify(addressOf("."));
-  const text = python(
-    written.prompt.length && typeof written.prompt === "string" ? written.prompt : (read.prompt ?? ""),
-  );
-  const named = `${text}, model=${python(model || null)}`;
+  /** @type {[string, any][]} */
+  const own = Object.entries(given(options)).filter(([name]) => name in OF_GRADIO);
+  const sampling = own.map(([name, value]) => /** @type {[string, any]} */ ([OF_GRADIO[name] || name, value]));
+  const writes = argumentsOf([["", written.text], ["model", model || null], ...sampling, ["api_name", "/generate"]]);
+  const looked = { layer, head, api_name: "/attention" };
+  const looks = argumentsOf([["", read.prompt ?? text], ["model", model || null], ...Object.entries(looked)]);
+  const missing = new Set(Object.keys(given({ ...options, head_mask: mask })).filter((name) => !(name in OF_GRADIO)));
+  const without = missing.size ? ` Those below do without the ${[...missing].join(", ")} of what is in view.` : "";
+  const train = withTraining ? ", or /train, which trains a small GPT" : " and /attention";
+  const isText = typeof written.prompt === "string" && read.prompt !== undefined;
   return {
     id: "gradio",
     name: "gradio_client",
     title: "With gradio_client",
     about:
-      "Everything also has an endpoint of Gradio, such as /tokenize, /models, or /train, which trains a small GPT.",
+      `Everything also has an endpoint of Gradio, such as /tokenize, /models${train}.` +
+      `${without}${isText ? "" : " They take text, whose tokens may differ from those in view."}`,
     options: [],
     code: {
       only: "Python",
@@ -256,17 +277,17 @@ function gradioClient({ model, read, written, withKey }) {
       code: `${withKey ? "import os\n\n" : ""}from gradio_client import Client
 
 client = Client(${server}${key})
-for text in client.submit(
-    ${named}, max_new_tokens=50, temperature=0.8, seed=1, api_name="/generate"
+for text in client.submit(${writes}
 ):
     print(text, end="\\n---\\n")
-print(client.predict(${named}, layer=0, head=0, api_name="/attention"))`,
+print(client.predict(${looks}
+))`,
     },
   };
 }
 
-/** @param {Shown} shown @returns {Section} */
-function tools({ withKey }) {
+/** If the server has them. @param {Shown} shown @returns {Section} */
+function tools({ withKey, withTools }) {
   const server = {
     url: addressOf("gradio_api/mcp/"),
     ...(withKey ? { headers: { Authorization: "Bearer YOUR_KEY" } } : {}),
@@ -275,7 +296,9 @@ function tools({ withKey }) {
     id: "mcp",
     name: "Tools (MCP)",
     title: "As tools of a language model",
-    about: 'The same endpoints over MCP, if the server has the package mcp (pip install "mcp<2").',
+    about: withTools
+      ? "This server offers the same endpoints over MCP."
+      : 'This server does not answer MCP clients: it lacks the package mcp (pip install "mcp<2").',
     options: [],
     code: {
       only: "JSON, the settings of an MCP client",
@@ -312,7 +335,8 @@ export const sectionsOf = (shown) => [
   attention(shown),
   question(shown),
   activations(shown),
-  health(shown),
+  health(),
+  ...library(shown),
   gradioClient(shown),
   tools(shown),
   ...trained(shown),

@@ -20,8 +20,9 @@ import { promptText } from "../lib/words.mjs";
  * @property {number[][] | null} mask
  * @property {[layer: number, head: number]} head
  * @property {{ role: string, content: string }[] | null} messages null for a model without a chat template
- * @property {LookView["asked"]} asked the question that is answered
+ * @property {LookView["asked"]} asked the question that was answered last
  * @property {boolean} withKey
+ * @property {boolean} withTools whether the server answers MCP clients
  * @property {boolean} withTraining
  */
 
@@ -83,7 +84,7 @@ class Prompts {
 const prompts = new Prompts();
 
 /**
- * @param {Pick<Shown, "withKey" | "withTraining">} server
+ * @param {Pick<Shown, "withKey" | "withTools" | "withTraining">} server
  * @returns {Promise<Shown | null>} null if this was called again meanwhile
  */
 export async function shownNow(server) {

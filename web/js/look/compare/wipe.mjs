@@ -7,7 +7,7 @@ import { effect, whenever } from "../../lib/reactive.mjs";
 import { capitalised, spokenPicture } from "../../lib/words.mjs";
 import { signal } from "../../vendor/signals.mjs";
 import { rangeInput, setRange, tabs } from "../../widgets/controls.mjs";
-import { readStored, writeStored } from "../state/storage.mjs";
+import { readStored, writeStored } from "../../widgets/storage.mjs";
 import { focusWords, pieceHead } from "./open_heads.mjs";
 import { SIDES } from "./pair.mjs";
 

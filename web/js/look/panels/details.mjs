@@ -3,7 +3,7 @@
 // `.hs-simple` with details.
 
 import { make, setFlag } from "../../lib/dom.mjs";
-import { readStored, writeStored } from "../state/storage.mjs";
+import { readStored, writeStored } from "../../widgets/storage.mjs";
 import { effect } from "../../lib/reactive.mjs";
 
 /** @import { View } from "../state/view.mjs" */

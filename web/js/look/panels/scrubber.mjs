@@ -4,7 +4,7 @@ import { make, setHidden } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { exact, surprise } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
-import { readStored, writeStored } from "../state/storage.mjs";
+import { readStored, writeStored } from "../../widgets/storage.mjs";
 import { dropdown, rangeInput, setRange, smallButton } from "../../widgets/controls.mjs";
 import { whenever } from "../../lib/reactive.mjs";
 

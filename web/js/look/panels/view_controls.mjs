@@ -5,7 +5,7 @@ import { SCALES } from "../../lib/drawing/scale.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
-import { readStored, writeStored } from "../state/storage.mjs";
+import { readStored, writeStored } from "../../widgets/storage.mjs";
 import { checkbox, dropdown, rangeInput, setRange, smallButton } from "../../widgets/controls.mjs";
 import { effect } from "../../lib/reactive.mjs";
 

@@ -4,7 +4,7 @@
 import { isStill } from "../../lib/dom.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { signal } from "../../vendor/signals.mjs";
-import { readStored, writeStored } from "../state/storage.mjs";
+import { readStored, writeStored } from "../../widgets/storage.mjs";
 
 /** @import { Sentence } from "./sentence.mjs" */
 

@@ -1,7 +1,7 @@
 // Light or dark: as the system, or as the visitor has chosen, which the browser remembers. Others that set the page's
 // colours, such as Gradio when it starts, do not change a choice.
 
-import { readStored, writeStored } from "../state/storage.mjs";
+import { readStored, writeStored } from "../../widgets/storage.mjs";
 
 const STORED = "headscope-theme"; // storage key of the choice
 export const THEMES = { "": "as the system", light: "light", dark: "dark" };

@@ -9,12 +9,24 @@ export class ShownAnswer {
   #answered = null;
   #overlay = signal(/** @type {Overlay | null} */ (null));
   #isHidden = signal(false);
-  /** @type {Answered | null} the answer that the stage shows in place of Ask */
-  onStage = null;
+  /** @type {Answered | null} */
+  #onStage = null;
+  /** @type {Answered["asked"] | null} the question that was answered last, even if its answer is closed */
+  lastAsked = null;
 
   /** What was asked, with its answer; null if none is shown. */
   get answered() {
     return this.#answered;
+  }
+
+  /** The answer that the stage shows in place of Ask. */
+  get onStage() {
+    return this.#onStage;
+  }
+
+  set onStage(answered) {
+    this.#onStage = answered;
+    this.lastAsked = answered?.asked ?? this.lastAsked;
   }
 
   /** What the answer says about every head; null for nothing. */
@@ -30,6 +42,7 @@ export class ShownAnswer {
   /** @param {Answered | null} answered */
   show(answered) {
     this.#answered = answered;
+    this.lastAsked = answered?.asked ?? this.lastAsked;
   }
 
   /** @param {Overlay | null} overlay */

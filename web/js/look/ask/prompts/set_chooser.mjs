@@ -2,7 +2,7 @@
 
 import { make } from "../../../lib/dom.mjs";
 import { preparedQuestion } from "../../state/prepared.mjs";
-import { readStored, writeStored } from "../../state/storage.mjs";
+import { readStored, writeStored } from "../../../widgets/storage.mjs";
 import { MAX_BYTES, parseRows } from "./prompt_rows.mjs";
 import { fileButton, smallButton } from "../../../widgets/controls.mjs";
 
