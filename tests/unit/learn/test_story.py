@@ -101,6 +101,16 @@ def test_the_heads_look_for_a_word_that_fits_rather_than_for_what_followed(end: 
     assert sum(weight < 0.15 for weight in weights) == 7 - n_looking
 
 
+@pytest.mark.parametrize(("noun", "n_looking"), [("ball", 4), ("dog", 4), ("book", 6), ("car", 6)])
+def test_the_heads_look_at_another_thing_in_the_place_of_the_kite(noun: str, n_looking: int) -> None:
+    loaded = load(ROOT / "checkpoints/stories-bpe", device="cpu")
+    prompt = json.loads((ROOT / "checkpoints/stories-bpe/opening.json").read_text())["prompt"]
+    ids = loaded.parse_prompt(prompt.replace("kite", noun))
+    stages = by_the_lessons(loaded, ids)
+    looked_at = [ids[int(stages[layer].weights[head, -1].argmax())] for layer, head in COPYING]
+    assert looked_at.count(*loaded.parse_prompt(f" {noun}")) == n_looking
+
+
 def test_another_model_of_that_name_is_not_taken_for_it(snapshots: Snapshots, monkeypatch: pytest.MonkeyPatch) -> None:
     assert told(Snapshots(ServedModels(Settings(checkpoints=())))) == {"model": None}
     monkeypatch.setitem(snapshots.served.shared_sources, "stories-bpe", ROOT / "checkpoints")

@@ -44,7 +44,7 @@ export const content = {
     {
       title: "What an average loses",
       text: [
-        "The order: swap two earlier tokens, and the average stays the same. That is why a GPT adds positions. And the importance: the token that matters most counts like any other.",
+        "The order: swap two earlier tokens, and the average stays the same, unless their vectors hold positions (rung 2). And the importance: the token that matters most counts like any other.",
       ],
       show: ["masked", "averages"],
     },

@@ -27,7 +27,7 @@ export const content = {
     {
       title: "Each head has its own weights",
       text: [
-        "A small case, step by step: two heads of two numbers. All their matrices are random (seed 123), so they differ only by chance.",
+        "A small case: two heads of two numbers. Their matrices are random (seed 123), so they differ only by chance.",
       ],
       show: ["x", "weights"],
       follow: 2,

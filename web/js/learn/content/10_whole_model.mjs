@@ -10,7 +10,7 @@ export const content = {
     {
       title: "A trained model reads",
       text: [
-        "Now a model that somebody has trained reads your sentence. It is made of nothing but the parts that you know.",
+        "Now a trained model reads your sentence. It is made of nothing but the parts that you know.",
         { show: "facts" },
       ],
       show: ["story"],
@@ -18,7 +18,7 @@ export const content = {
     {
       title: "Follow one token",
       text: [
-        "Choose a token. Its embedding goes through all layers, and each adds twice to its vector: what the heads gather, and what an [MLP] makes of it. Both read a copy, rescaled by [layer norm].",
+        "Choose a token. Its embedding goes through all layers, and each adds twice to its vector: what the heads gather, and what an [MLP] makes of it.",
         { show: "tokens" },
       ],
       show: ["layers"],
@@ -35,7 +35,7 @@ export const content = {
     {
       title: "Does it write “kite”?",
       text: [
-        "Back to the story of rung 1. Here it goes through all eight layers of stories-bpe by the steps of rungs 5 to 9 alone. What you have built expects “kite”, with the model’s own 94%. And seven of its heads look back at that word.",
+        "Back to the story of rung 1. What you have built, the steps of rungs 5 to 9 alone, expects “kite” there, with the model’s own 94%. Seven of its heads look back at that word.",
       ],
       show: ["kiteBuilt"],
     },

@@ -48,13 +48,17 @@ export const content = {
     },
     {
       title: "Take one away",
-      text: ["Mute a head, and see what becomes of the repetition.", { controls: ["mute"] }, { show: "risen" }],
+      text: [
+        "Mute a head of the trained model. What becomes of the repetition?",
+        { controls: ["mute"] },
+        { show: "risen" },
+      ],
       show: ["lossBars", "pictures"],
     },
     {
       title: "So, why “kite”?",
       text: [
-        "Seven of the 64 heads of stories-bpe look back from “my” at “kite” and copy it. This is not induction: no “my” came before “kite”. Take any one away, and its chance, 94%, becomes 76% to 95%. Take all seven, and it is 0.6%: the model writes “new”. Try your own text on [Look](#look).",
+        "Seven of the 64 heads of stories-bpe look back from “my” at “kite” and copy it. Induction finds what followed the same word; no “my” came before “kite”. These find what fits: the key of “kite” matches the query of “my” or “your”, but in three of them not that of “to”. Take any one away, and its chance, 94%, becomes 76% to 95%; all seven, and it is 0.6%: it writes “new”. Try your own text on [Look](#look).",
       ],
       show: ["kiteAnswer"],
     },
@@ -73,7 +77,7 @@ export const content = {
     {
       remarks: "Worth knowing",
       items: [
-        "What do the seven heads look for? The key at “kite” matches the query at “your”, too; at “to” in “I want to”, three of the seven look elsewhere.",
+        "What fits after “my” is a thing, it seems: put a ball, a dog, a book or a car in the kite’s place, and four to six of the seven heads look at that most. After “to” they were tried in “I want to”.",
         "The losses leave out the first token of the phrase and of its repetition. With induction, a model can continue names and phrases that it has never seen in training.",
         "Models form such heads on plain text too, but repetitions are rare there, so it takes more training. Half of the training windows of two-layer-steps were random tokens in a loop, where nothing but the repetition can be predicted.",
         "The loss falls suddenly when both heads have formed: neither helps without the other. Models with two or more layers show such a step early in training, models with one do not (Olsson et al. 2022).",

@@ -105,7 +105,7 @@ export class Report {
     });
     this.sentence = new Chips();
     this.table = make("div", { hidden: true });
-    this.table.append(heading("1. The table, and your sentence"), controls(this.scrubber.element), this.scrubbed);
+    this.table.append(heading("The table, and your sentence"), controls(this.scrubber.element), this.scrubbed);
     this.table.append(rowOf(this.follows.element), make("div", {}, this.arithmetic.element));
     const learning = [this.bar, this.status, rowOf(this.curve, this.samples), this.memorised];
     this.sentence.element.hidden = true;

@@ -52,8 +52,9 @@ export const selfAttention = {
   key: "self-attention",
   options: () => ({ factor: 1 }),
   ofSentence: ["swapped"],
-  own({ words, x, scores, weights }) {
-    if (words.length < 2) return null;
+  own(data) {
+    if (data.words.length < 2) return null;
+    const { words, x, scores, weights } = unswapped(data);
     const [a, b] = [x[1], x[0]].map((values) => values.map((/** @type {number} */ value) => fixed(value)).join(", "));
     return {
       kind: "number",
@@ -75,6 +76,24 @@ export const selfAttention = {
   build: (lesson) => new SelfAttention(lesson),
 };
 
+/**
+ * The place in the sentence of the word in row `r`.
+ * @param {Pick<Data["self-attention"], "swapped" | "pair">} data
+ * @param {number} r
+ */
+function placeOf({ swapped, pair }, r) {
+  const [i, j] = (swapped && pair) || [-1, -1];
+  return r === i ? j : r === j ? i : r;
+}
+
+/** The words and their numbers in the order of the sentence. @param {Data["self-attention"]} data */
+function unswapped(data) {
+  /** @template T @param {T[]} rows */
+  const inOrder = (rows) => rows.map((_, r) => rows[placeOf(data, r)]);
+  const [scores, weights] = [data.scores, data.weights].map((rows) => inOrder(rows.map(inOrder)));
+  return { words: inOrder(data.words), x: inOrder(data.x), scores, weights };
+}
+
 /** @extends {TableDrawing<"self-attention">} */
 class SelfAttention extends TableDrawing {
   /** @param {Lesson} lesson */
@@ -89,9 +108,9 @@ class SelfAttention extends TableDrawing {
     this.loops = new Stamp("a double loop of dot products, and one matrix product");
     this.vectors = vectorsBar(lesson);
     this.arrows = new Arrows("The words as arrows", "drag to turn; dashed: the context vector of the row in view");
-    this.change = changeNumbers(lesson, () => ({ x: this.data.x.map((_, r) => this.data.x[this.#placeOf(r)]) }));
+    this.change = changeNumbers(lesson, () => ({ x: unswapped(this.data).x }));
     this.x = wordsTable(this, "words × 3 numbers; drag one sideways, or type", (r, c, value) =>
-      this.change(this.#placeOf(r), c, value),
+      this.change(placeOf(this.data, r), c, value),
     );
     this.scores = this.#scoresTable();
     this.shares = this.#sharesTable();
@@ -118,12 +137,6 @@ class SelfAttention extends TableDrawing {
   /** @param {number} r @param {number} c */
   #pair(r, c) {
     return looks(this.data.words[r], this.data.words[c]);
-  }
-
-  /** The place in the sentence of the word in row `r`. @param {number} r */
-  #placeOf(r) {
-    const [i, j] = (this.data.swapped && this.data.pair) || [-1, -1];
-    return r === i ? j : r === j ? i : r;
   }
 
   #scoresTable() {

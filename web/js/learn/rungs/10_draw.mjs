@@ -8,7 +8,7 @@ import { drawnHow } from "../../lib/sampling.mjs";
 import { visible } from "../../lib/words.mjs";
 import { formula, row, sub, sum } from "../../widgets/formula.mjs";
 import { ask } from "../server.mjs";
-import { code, controls, heading, paragraph, rowOf, slider } from "../widgets/elements.mjs";
+import { code, controls, heading, paragraph, slider } from "../widgets/elements.mjs";
 import { openLines } from "../widgets/source_lines.mjs";
 import { setPart, smallButton } from "../../widgets/controls.mjs";
 import { fillRows, makeRow, makeTable } from "../../widgets/table.mjs";
@@ -65,11 +65,13 @@ export class Draw {
       openLines("draw"),
     );
     this.table = make("div", { class: "hl-scroll hl-unchanged" }, this.rows);
-    this.element = rowOf(
+    this.element = make(
+      "div",
+      {},
       make(
         "div",
         {},
-        heading("3. From the last layer to the next token"),
+        heading("From the last layer to the next token"),
         paragraph("After one more layer norm, the dot product with a token’s vector is that token’s logit. Click one."),
         this.table,
         this.follows,
@@ -98,7 +100,7 @@ export class Draw {
     const found = next.find(({ id }) => id === follower);
     this.follows.hidden = !found;
     this.follows.textContent = found
-      ? `In your sentence “${visible(found.text)}” follows: −ln ${exact(found.p)} = ${fixed(surprise ?? 0)} nats.`
+      ? `← In your sentence “${visible(found.text)}” follows: −ln ${exact(found.p)} = ${fixed(surprise ?? 0)} nats.`
       : "";
     fillRows(
       this.rows,
@@ -161,7 +163,7 @@ export class Draw {
       const title = `${stage === "logit" ? "Logit" : "Probability"} of “${visible(text)}”`;
       return make("button", { type: "button", onclick: () => this.explain(stage, title, id), title }, value);
     };
-    const name = `${visible(text)}${id === this.#follower ? " ← follows here" : ""}`;
+    const name = `${visible(text)}${id === this.#follower ? " ←" : ""}`;
     return this.#row([name, button("logit", fixed(logit)), button("probability", exact(p)), ...drawing], isDrawn);
   }
 

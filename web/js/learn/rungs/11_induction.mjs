@@ -90,6 +90,10 @@ class Induction extends Drawing {
       paragraph("Training lowers the mean loss of many texts. On this one, weights and losses may also turn back."),
     );
     this.leap = paragraph();
+    /** @type {ReturnType<typeof slider> | null} */
+    this.stepSlider = null;
+    /** @type {ReturnType<typeof choice> | null} */
+    this.muting = null;
     /** The token of the phrase that is followed in the text and in both matrices, and of which text and model. */
     this.example = { of: "", i: 0 };
     this.made = "";
@@ -120,28 +124,33 @@ class Induction extends Drawing {
     const { data } = this;
     const heads = [data.fed_by, data.head].filter(Boolean);
     const key = `${data.model} ${data.steps} ${heads.map((place) => this.#nameOf(place))}`;
-    if (key === this.made) return;
+    if (key === this.made) {
+      if (document.activeElement !== this.stepSlider?.input) this.stepSlider?.update(data.step);
+      this.muting?.show(data.muted ? `${data.muted}` : "none");
+      return;
+    }
     this.made = key;
     this.step.replaceChildren();
     if (data.steps.length) {
-      const { element } = slider({
+      this.stepSlider = slider({
         label: "step of the training",
         values: data.steps,
         value: data.step,
         format: (value) => number(value),
-        change: (value) => this.lesson.set({ step: value }),
+        change: (value) => this.lesson.set({ step: value, muted: null }),
       });
-      this.step.append(element);
+      this.step.append(this.stepSlider.element);
     }
     const names = { none: "no head" };
     for (const place of heads) Object.assign(names, { [`${place}`]: this.#nameOf(place) });
-    const { element: group } = choice({
+    // Before the last step there may be nothing to lose yet.
+    this.muting = choice({
       label: "without",
       options: names,
       value: data.muted ? `${data.muted}` : "none",
-      change: (name) => this.lesson.set({ muted: name === "none" ? null : name.split(",").map(Number) }),
+      change: (name) => this.lesson.set({ step: null, muted: name === "none" ? null : name.split(",").map(Number) }),
     });
-    this.mute.replaceChildren(group);
+    this.mute.replaceChildren(this.muting.element);
   }
 
   #showText() {
@@ -194,7 +203,8 @@ class Induction extends Drawing {
 
   #showMuted() {
     const { data } = this;
-    const { read, without, muted } = data;
+    const { read, without, muted, step, steps } = data;
+    const isLast = step === (steps.at(-1) ?? step);
     const lines = [
       { label: "phrase, all heads", value: read.first_loss },
       { label: "repetition, all heads", value: read.second_loss },
@@ -223,7 +233,7 @@ class Induction extends Drawing {
     this.risen.textContent = muted
       ? `Without ${this.#theHead(muted)}, the loss of the repetition ${way} by ${fixed(Math.abs(change), 2)} nats ` +
         `per token, from ${fixed(read.second_loss, 2)} to ${fixed(without.second_loss, 2)}. ${effect} ${phraseToo}`
-      : "All heads are at work.";
+      : `All heads are at work${isLast ? "" : `, after step ${number(step)}. Muting one goes on to the last step`}.`;
   }
 
   #makeParts() {

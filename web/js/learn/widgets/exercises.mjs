@@ -38,14 +38,14 @@ export function exercises(list, step, { rung, progress }) {
 }
 
 /**
- * An exercise about the numbers on the page. It starts again when they change.
+ * An exercise about the numbers on the page. It starts again when they change, and is answered as before when they
+ * change back.
  * @param {Exercise} exercise
- * @param {Record<string, any>} kept its question and answer
+ * @param {Record<string, Answered | null>} kept the answers by question
  */
 export function ownExercise(exercise, kept) {
   const question = keyOf(exercise);
-  if (kept.question !== question) Object.assign(kept, { question, answered: null });
-  const parts = oneExercise(exercise, kept.answered, (answered) => (kept.answered = answered));
+  const parts = oneExercise(exercise, kept[question] ?? null, (answered) => (kept[question] = answered));
   const title = make("h3", {}, "An exercise on your sentence");
   return make("section", { class: "hl-exercises", "aria-label": "An exercise on your sentence" }, title, ...parts);
 }

@@ -25,6 +25,7 @@ export class Steps {
   #now = 0;
   /** @type {Element | null} */
   #marked = null;
+  #left = { scroll: 0, top: 0 };
 
   /**
    * @param {Content} content
@@ -48,7 +49,8 @@ export class Steps {
     this.kept = kept;
     this.whole = smallButton("Whole figure", () => this.#showWhole(!kept.whole));
     const last = explanation ? [explanation] : [];
-    this.figure = make("div", { class: "hl-sticky hl-picture" }, this.shown, this.caption, ...last, this.whole);
+    const said = make("div", { class: "hl-said" }, this.caption, this.whole);
+    this.figure = make("div", { class: "hl-sticky hl-picture" }, this.shown, said, ...last);
     this.#showWhole(Boolean(kept.whole));
     this.figure.addEventListener(REVEAL, ({ target }) => this.#reveal(/** @type {Element} */ (target)));
     /** The parts that some step shows: only these are ever hidden. */
@@ -56,8 +58,11 @@ export class Steps {
     this.sections.forEach((section, i) => section.addEventListener("focusin", () => this.#go(i)));
     // A section counts from where it begins, so that a jump over several steps skips none.
     const above = `100000px 0px ${Math.round(100 * (READING_LINE - 1))}%`;
-    this.reader = new IntersectionObserver(() => this.#go(stepAt(this.sections)), { rootMargin: above });
+    this.reader = new IntersectionObserver(() => this.#hasScrolled() && this.#go(stepAt(this.sections)), {
+      rootMargin: above,
+    });
     for (const section of this.sections) this.reader.observe(section);
+    this.#left = this.#place();
     this.#show();
   }
 
@@ -77,10 +82,26 @@ export class Steps {
     this.#go(step);
   }
 
+  /** Where the step at hand is. */
+  #place() {
+    return { scroll: scrollY, top: this.sections[this.#now].getBoundingClientRect().top };
+  }
+
+  /**
+   * Whether the reader has scrolled since the step was reached. What a click adds above moves the step in the window or
+   * the page under it, but not both by the same way.
+   */
+  #hasScrolled() {
+    const { scroll, top } = this.#place();
+    return Math.min(Math.abs(scroll - this.#left.scroll), Math.abs(top - this.#left.top)) > 1;
+  }
+
   /** @param {number} step */
   #go(step) {
-    if (step === this.#now) return;
+    const isNew = step !== this.#now;
     this.#now = step;
+    this.#left = this.#place();
+    if (!isNew) return;
     this.figure.scrollTop = 0;
     this.#show();
   }
