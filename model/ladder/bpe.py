@@ -40,8 +40,13 @@ BYTE_TO_CHARACTER = gpt2_byte_alphabet()
 
 
 def visible(token: bytes) -> str:
-    """The token in GPT-2's printable alphabet: ``b" the"`` is "Ġthe"."""
-    return "".join(BYTE_TO_CHARACTER[byte] for byte in token)
+    """The token as text: ``b" the"`` is "Ġthe", and a byte that is only a part of a character is ``<0xC3>``."""
+    text = token.decode("utf-8", "surrogateescape")  # in which such a byte is U+DC00 + byte
+    shown = (
+        BYTE_TO_CHARACTER[ord(c)] if c.isascii() else f"<0x{ord(c) - 0xDC00:02X}>" if 0xDC80 <= ord(c) <= 0xDCFF else c
+        for c in text
+    )
+    return "".join(shown)
 
 
 def split_into_bytes(text: str) -> list[Word]:

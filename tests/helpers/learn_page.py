@@ -28,7 +28,7 @@ def settle(page: Any, rung: int) -> None:
     """Wait until the rung shows the result of the last request, and open all that is folded or shown step by step."""
     expect(page.locator(f".hl-lesson[data-rung='{rung}'][aria-busy=false]")).to_be_visible()
     page.evaluate("document.querySelectorAll('.hl-fold').forEach(fold => (fold.open = true))")
-    whole = page.locator(".hl-sticky > button[aria-pressed=false]:visible")
+    whole = page.locator(".hl-said > button[aria-pressed=false]:visible")
     if whole.count():
         whole.dispatch_event("click")  # the mouse stays where it is
 

@@ -199,7 +199,7 @@ class InLayer:
         """A number of a context vector: each attention weight times that number of the value."""
         check_index(index, self.block.attn.head_dim)
         weights = self.stages.weights[head, self.at, : self.at + 1]
-        names = [token.text for token in self.loaded.text_tokens(self.ids[: self.at + 1])]
+        names = [token.text for token in self.loaded.tokens(self.ids[: self.at + 1])]
         return dot(weights, self.stages.value[head, : self.at + 1, index], None, names)
 
 

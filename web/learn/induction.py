@@ -57,7 +57,7 @@ def induction(snapshots: Snapshots, request: InductionRequest) -> dict[str, obje
         "n_layer": config.n_layer,
         "n_head": config.n_head,
         "ids": phrase * 2,
-        "tokens": [token.text for token in shown.text_tokens(phrase * 2)],
+        "tokens": [token.text for token in shown.tokens(phrase * 2)],
         "n": len(phrase),
         "step": step if steps else None,
         "steps": steps,

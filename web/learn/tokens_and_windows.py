@@ -16,7 +16,7 @@ from model.ladder import (
     sliding_windows,
     visible,
 )
-from model.ladder.bpe import Word, split_into_bytes
+from model.ladder.bpe import Pair, Word, split_into_bytes
 from model.ladder.text import split_words
 
 from ..serving.served_models import ServedModels
@@ -120,9 +120,7 @@ def by_pairs(training_text: str, request: TokensRequest) -> dict[str, object]:
         "n_bytes": len(sentence.encode()),
         "n_start": len(BytePairEncoding([]).encode(sentence, allow_end_of_text=allowed)),
         "tokens": [{"text": visible(tokenizer.tokens[i]), "id": i, "known": True} for i in ids[:SHOWN_TOKENS]],
-        "merges": [
-            {"pair": [visible(half) for half in pair], "occurrences": occurrences} for pair, occurrences in merges
-        ],
+        "merges": [merged(pair) | {"occurrences": occurrences} for pair, occurrences in merges],
         "end_of_text": {
             "pieces": len(tokenizer.encode(END_OF_TEXT)),
             "id": tokenizer.end_of_text_id,
@@ -130,8 +128,7 @@ def by_pairs(training_text: str, request: TokensRequest) -> dict[str, object]:
         },
         "start": spelled(split_into_bytes(beginning)),
         "steps": [
-            {"rank": step.rank, "pair": [visible(half) for half in step.pair], "words": spelled(step.words)}
-            for step in tokenizer.steps(beginning)
+            merged(step.pair) | {"rank": step.rank, "words": spelled(step.words)} for step in tokenizer.steps(beginning)
         ],
         "cut": len(sentence) > STEP_CHARACTERS,
     }
@@ -150,6 +147,11 @@ def by_model(served: ServedModels, request: TokensRequest) -> dict[str, object] 
         "n": len(ids),
         "tokens": [{"text": visible(tokenizer.token_bytes(i)), "id": i, "known": True} for i in ids[:SHOWN_TOKENS]],
     }
+
+
+def merged(pair: Pair) -> dict[str, object]:
+    """The printable tokens of a merge. Bytes that make up a character read otherwise once they are merged."""
+    return {"pair": [visible(half) for half in pair], "merged": visible(b"".join(pair))}
 
 
 def spelled(words: list[Word]) -> list[list[str]]:

@@ -39,7 +39,7 @@ def two_heads(served: ServedModels, request: TwoHeadsRequest) -> dict[str, objec
         "model": tokenized.loaded.name,
         "n_layer": config.n_layer,
         "n_head": config.n_head,
-        "tokens": [token.text for token in tokenized.loaded.text_tokens(ids)],
+        "tokens": [token.text for token in tokenized.loaded.tokens(ids)],
         "n_tokens": len(tokenized.ids),
         "largest_error": 1e-4 if tokenized.loaded.dtype == torch.float32 else 0.1,
         "difference": distance(first, second).item(),

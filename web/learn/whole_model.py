@@ -74,7 +74,7 @@ def whole_model(served: ServedModels, request: WholeModelRequest) -> dict[str, o
         "query": query,
         "note": tokenized.note,
         "ids": ids,
-        "tokens": [token.text for token in loaded.text_tokens(ids)],
+        "tokens": [token.text for token in loaded.tokens(ids)],
         "weights": theirs[past[0], past[1]].tolist(),
         "scores": (stages.scores[head, query, : query + 1].float() * block.attn.scale).tolist(),  # of the query
         "error": largest_difference(stages.weights[head].float().cpu(), theirs),

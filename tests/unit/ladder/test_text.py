@@ -48,6 +48,11 @@ def test_merges_are_learned_most_frequent_first() -> None:
         next(ladder.learn_merges(RHYME, -1))
 
 
+def test_a_byte_that_is_only_a_part_of_a_character_is_shown_by_its_number() -> None:
+    found = [ladder.visible(token) for token in (b" the", "ü".encode(), "ü".encode()[:1], b"a\xbc\n", b"\x7f")]
+    assert found == ["Ġthe", "ü", "<0xC3>", "a<0xBC>Ċ", "ġ"]
+
+
 def test_merge_steps_show_the_way_to_the_tokens() -> None:
     tokenizer = ladder.BytePairEncoding.learn(RHYME, 3)
     shown = [

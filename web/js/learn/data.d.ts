@@ -28,10 +28,10 @@ export interface Data {
       n_bytes: number;
       n_start: number;
       tokens: { text: string; id: number; known: boolean }[];
-      merges: { pair: string[]; occurrences: number }[];
+      merges: { pair: string[]; merged: string; occurrences: number }[];
       end_of_text: { pieces: number; id: number; allowed: boolean };
       start: string[][];
-      steps: { rank: number; pair: string[]; words: string[][] }[];
+      steps: { pair: string[]; merged: string; rank: number; words: string[][] }[];
       cut: boolean;
     };
     model: {

@@ -75,7 +75,7 @@ export const content = {
       { show: "mergeByMerge" },
       { controls: ["special"] },
       { show: "specialSaid" },
-      "Each byte is shown as one character: `Ġ` is a space, and ü, two bytes, is shown as `Ã¼`.",
+      "A byte that is only a part of a character is shown by its number: ü is `<0xC3>` and `<0xBC>` until a merge joins them. `Ġ` is a space.",
       {
         remarks: "Another way to find the pieces",
         items: [

@@ -14,7 +14,7 @@ import { smallButton } from "../../widgets/controls.mjs";
 /** @import { Stop } from "../widgets/steps.mjs" */
 /** @import { Data } from "../data.js" */
 
-/** @typedef {{ pair: string[], rank: number, words: string[][] }} Merge */
+/** @typedef {{ pair: string[], merged: string, rank: number, words: string[][] }} Merge */
 /** @typedef {{ start: string[][], steps: Merge[], cut: boolean }} Merges of a sentence */
 
 const SHOWN_MERGES = 12;
@@ -24,10 +24,10 @@ const N_BYTES = 256; // different ones
 export const KITE = {
   start: [["Ġ", "k", "i", "t", "e"]],
   steps: [
-    { rank: 17, pair: ["i", "t"], words: [["Ġ", "k", "it", "e"]] },
-    { rank: 141, pair: ["Ġ", "k"], words: [["Ġk", "it", "e"]] },
-    { rank: 453, pair: ["it", "e"], words: [["Ġk", "ite"]] },
-    { rank: 1637, pair: ["Ġk", "ite"], words: [["Ġkite"]] },
+    { rank: 17, pair: ["i", "t"], merged: "it", words: [["Ġ", "k", "it", "e"]] },
+    { rank: 141, pair: ["Ġ", "k"], merged: "Ġk", words: [["Ġk", "it", "e"]] },
+    { rank: 453, pair: ["it", "e"], merged: "ite", words: [["Ġk", "ite"]] },
+    { rank: 1637, pair: ["Ġk", "ite"], merged: "Ġkite", words: [["Ġkite"]] },
   ],
   cut: false,
 };
@@ -178,7 +178,7 @@ class TextToTokens extends Drawing {
       {
         at: at(this.pairs, 1),
         words:
-          [...pair.text].length > 1
+          (pair.id ?? 0) >= N_BYTES
             ? `As byte pairs it starts with “${pair.text}”, a piece that merges have made.`
             : `As byte pairs it starts with “${pair.text}”: no merge has made this byte a longer piece.`,
       },
@@ -186,9 +186,7 @@ class TextToTokens extends Drawing {
         ? [
             {
               at: at(this.ofModel, 1),
-              words:
-                `${model.name} knows more merges: it starts with “${model.tokens[0].text}”, and this id is what ` +
-                "the model reads.",
+              words: `${startOf(model, pair.text)}, and this id is what the model reads.`,
             },
           ]
         : []),
@@ -196,10 +194,14 @@ class TextToTokens extends Drawing {
   }
 }
 
-/** @param {{ pair: string[], occurrences: number }[]} merges */
+/** @param {{ name: string, tokens: { text: string }[] }} model @param {string} pair the first token here */
+const startOf = ({ name, tokens: [{ text }] }, pair) =>
+  text === pair ? `${name} starts with “${text}”, too` : `${name} knows other merges: it starts with “${text}”`;
+
+/** @param {{ pair: string[], merged: string, occurrences: number }[]} merges */
 function mergeItems(merges) {
-  const items = merges.slice(0, SHOWN_MERGES).map(({ pair: [left, right], occurrences }) => {
-    const parts = [code(left), " + ", code(right), " → ", code(left + right)];
+  const items = merges.slice(0, SHOWN_MERGES).map(({ pair: [left, right], merged, occurrences }) => {
+    const parts = [code(left), " + ", code(right), " → ", code(merged)];
     return make("li", {}, ...parts, make("small", {}, ` ${occurrences} times`));
   });
   /** @param {string} text */
@@ -252,9 +254,8 @@ class Merging {
     const { start, steps, cut } = this.#data;
     const step = (this.kept[this.name] = clamp(wanted, 0, steps.length));
     const merge = step ? steps[step - 1] : null;
-    const merged = merge?.pair.join("");
     const words = (merge?.words ?? start).map((word) => {
-      const tokens = word.map((token) => make("b", { class: token === merged ? "hl-new" : "" }, token));
+      const tokens = word.map((token) => make("b", { class: token === merge?.merged ? "hl-new" : "" }, token));
       return make("span", { class: "hl-word" }, ...tokens);
     });
     this.words.replaceChildren(...words);
