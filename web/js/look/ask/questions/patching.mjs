@@ -229,13 +229,14 @@ class Patching {
         ? ` Compared with the changed text, this one favours ${other} over ${right}.`
         : "";
     const best = { name: spokenHead(first.picture), value: first.value };
-    this.conclusion =
+    const change = changeWords(answer.tokens, answer.corrupted_tokens);
+    const found =
       nothingToCarry(answer, right, other) || verdict(favoured(answer, right, other), best, words.does) + pull;
+    this.conclusion = `${change} ${found}`;
     const last = residuals[0][answer.tokens.length - 1];
     const warning = lastTokenWarning(answer.tokens, answer.corrupted_tokens, last, words.does);
-    const change = changeWords(answer.tokens, answer.corrupted_tokens);
-    if (warning) this.conclude(`${change} ${warning}`, this.conclusion);
-    else this.conclude(`${change} ${this.conclusion}`);
+    if (warning) this.conclude(warning, this.conclusion);
+    else this.conclude(this.conclusion);
     this.changedIds = answer.corrupted_tokens.map(({ id }) => id);
     const asExample = this.known.find(({ model, prompt, corrupted, wrong }) => {
       const texts = [answer.tokens, answer.corrupted_tokens];
