@@ -1,8 +1,8 @@
 // The layout of a matrix and its axis labels: tokens if they fit, otherwise positions.
 
-import { shorten, visible } from "../words.mjs";
+import { plainly, shorten, visible } from "../words.mjs";
 import { firstQuery, sizeOf } from "../triangle.mjs";
-import { monospace } from "./canvas.mjs";
+import { monospace, sansSerif } from "./canvas.mjs";
 
 /** @import { Token } from "../../types.js" */
 /**
@@ -20,6 +20,7 @@ import { monospace } from "./canvas.mjs";
  * @property {number} high its height: the same, except in a rectangle
  * @property {boolean} texts whether the labels of the keys are tokens, not positions
  * @property {number} [size] of the labels
+ * @property {boolean} [isPlain] whether tokens are named as words, in the font of the page
  */
 
 const FONT_SIZE = 12;
@@ -82,8 +83,9 @@ export function layout(context, tokens, n, width, hasWords = false) {
  * @param {Layout} layout
  * @param {string} colour
  */
-export function drawAxes(context, tokens, n, { margin, cell, high, texts, size = FONT_SIZE }, colour) {
-  context.font = monospace(size);
+export function drawAxes(context, tokens, n, { margin, cell, high, texts, isPlain, size = FONT_SIZE }, colour) {
+  context.font = isPlain ? sansSerif(size) : monospace(size);
+  const nameOf = isPlain ? (/** @type {string} */ text) => shorten(plainly(text), MAX_LABEL) : label;
   context.fillStyle = colour;
   context.textBaseline = "middle";
   const { rows, columns } = sizeOf(n);
@@ -92,13 +94,13 @@ export function drawAxes(context, tokens, n, { margin, cell, high, texts, size =
   const stepOf = (/** @type {number} */ side) => STEPS.find((candidate) => candidate * side >= 2.4 * size) ?? n;
   context.textAlign = "right";
   for (let i = 0; i < rows; i += haveTexts ? 1 : stepOf(high)) {
-    const text = haveTexts ? label(tokens[first + i].text) : String(first + i);
+    const text = haveTexts ? nameOf(tokens[first + i].text) : String(first + i);
     context.fillText(text, margin - 5, margin + (i + 0.5) * high);
   }
-  const upright = texts && tokens.slice(0, columns).every((token) => isUpright(context, label(token.text), cell));
+  const upright = texts && tokens.slice(0, columns).every((token) => isUpright(context, nameOf(token.text), cell));
   for (let key = 0; key < columns; key += texts ? 1 : stepOf(cell)) {
     const middle = margin + (key + 0.5) * cell;
-    if (texts) drawKey(context, label(tokens[key].text), middle, margin - 5, upright);
+    if (texts) drawKey(context, nameOf(tokens[key].text), middle, margin - 5, upright);
     else drawNumber(context, String(key), middle, margin - 10, margin + columns * cell);
   }
 }

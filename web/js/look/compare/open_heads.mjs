@@ -200,7 +200,7 @@ function pairLayout(pair, context, tokens, n, width) {
   const margins = labelled.map((each) => (each.length ? labelMargin(context, each, each.length) : 0));
   const margin = texts ? Math.max(...margins) : layout(context, tokens, 10_000, width).margin;
   const cell = (width - margin) / own;
-  return { margin, cell, high: cell, texts: texts && cell >= 11 };
+  return { margin, cell, high: cell, texts: texts && cell >= 11, isPlain: true };
 }
 
 /** The cells of one side, in the same places as those of the other. @implements {MatrixCells} */

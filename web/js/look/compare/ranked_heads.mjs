@@ -2,7 +2,6 @@
 // on side B.
 
 import { make, setFlag, steadily } from "../../lib/dom.mjs";
-import { palette } from "../../lib/drawing/palette.mjs";
 import { allHeads, headIndex, isSamePicture } from "../../lib/heads.mjs";
 import { counted, fixed, share } from "../../lib/numbers.mjs";
 import { baseName, pictureName, stepOf } from "../../lib/words.mjs";
@@ -12,7 +11,7 @@ import { isBusy } from "../state/pointer.mjs";
 import { fromFirstChange, whyAlike } from "./finding.mjs";
 import { SIDES } from "./pair.mjs";
 import { MIN_DIFFERENCE } from "./ranking.mjs";
-import { chipButton, dropdown, smallButton } from "../../widgets/controls.mjs";
+import { chipButton, dropdown, setPart, smallButton } from "../../widgets/controls.mjs";
 import { fillTable, makeTable } from "../../widgets/table.mjs";
 import { Roving } from "../../widgets/roving.mjs";
 import { whenever } from "../../lib/reactive.mjs";
@@ -23,6 +22,7 @@ import { whenever } from "../../lib/reactive.mjs";
 /** @import { Texts } from "./texts.mjs" */
 
 const FIRST_HEADS = 4; // heads in the row
+const DARK = 0.65; // of the ink of the largest difference: numbers on more of it are light
 const NEXT = "Choose a head to see where it looks in both texts.";
 const SCALES = { 0: "remove", 0.5: "halve", 2: "double" };
 
@@ -87,7 +87,6 @@ export class RankedHeads {
     this.build();
     const { sorted } = ranking;
     const most = Math.max(sorted[0]?.difference ?? 0, MIN_DIFFERENCE);
-    const { surprise } = palette();
     const mask = b.pointer.head_mask;
     const unknown = this.pictures.map((each) => ({ picture: each, difference: 0 }));
     for (const { picture, difference } of sorted.length ? sorted : unknown) {
@@ -100,7 +99,8 @@ export class RankedHeads {
       const label = `${name}, difference ${fixed(difference)}${state}`;
       tile.setAttribute("aria-label", this.#isMuting ? `${scale === 1 ? "Mute" : "Restore"} ${label}` : label);
       tile.title = label;
-      surprise.paint(tile, Math.round((255 * difference) / most));
+      setPart(tile, difference / most);
+      tile.toggleAttribute("data-dark", difference / most > DARK);
       tile.textContent = scale === 0 ? "×" : scale !== 1 ? String(scale) : difference ? share(difference) : "";
       setFlag(tile, "aria-pressed", this.#isMuting ? scale !== 1 : isOpen);
       tile.classList.toggle("hs-opened", isOpen);

@@ -3,12 +3,14 @@
 // cells in common, and for whoever prefers it, the matrices stand side by side.
 
 import { make, setText } from "../../lib/dom.mjs";
-import { effect, whenever } from "../../lib/reactive.mjs";
+import { clamp } from "../../lib/numbers.mjs";
+import { effect, onResize, whenever } from "../../lib/reactive.mjs";
 import { capitalised, spokenPicture } from "../../lib/words.mjs";
 import { signal } from "../../vendor/signals.mjs";
 import { rangeInput, setRange, tabs } from "../../widgets/controls.mjs";
 import { readStored, writeStored } from "../../widgets/storage.mjs";
 import { focusWords, pieceHead } from "./open_heads.mjs";
+import { badge } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
 
 /** @import { Pair } from "./pair.mjs" */
@@ -39,6 +41,8 @@ export function wipe(pair, a, difference, b) {
   const line = rangeInput({ min: 0, max: 100, value: 50, "aria-label": "Where A ends" });
   const stack = make("div", { class: "hs-wipe-stack" }, a, difference, b);
   const slide = make("div", { class: "hs-wipe-line" }, line);
+  const grip = make("div", { class: "hs-wipe-grip", "aria-hidden": "true" }, badge("a"), badge("b"));
+  stack.append(grip);
   const hint = make("p", { class: "hs-hint" });
   const top = make("div", { class: "hs-top" }, title, choice.element);
   const element = make("section", { class: "hs-panel hs-wipe", "aria-label": "The open head of both texts" });
@@ -48,19 +52,23 @@ export function wipe(pair, a, difference, b) {
   const move = () => element.style.setProperty("--wipe", String(Number(line.value) / 100));
   line.addEventListener("input", move);
   move();
+  const boardOf = () => shownBoard(pair.alignment.isTokenByToken ? a : pieces[0]);
   const place = () => {
-    const board = (pair.alignment.isTokenByToken ? a : pieces[0]).querySelector(".hs-board");
+    const board = boardOf();
+    if (!board) return;
+    element.style.setProperty("--margin", `${Number(board.dataset.margin ?? 0)}px`);
     const { run } = pair.stores.b.pointer;
-    if (placed === run || !(board instanceof HTMLElement) || !board.clientWidth) return;
-    const column = changedColumn(pair);
-    if (column === null) return;
-    const [margin, count] = [Number(board.dataset.margin), Number(board.dataset.count)];
-    if (!count) return;
+    const part = placed === run ? null : partOfA(pair, Number(board.dataset.count));
+    if (part === null) return;
     placed = run;
-    const cell = (board.clientWidth - margin) / count;
-    setRange(line, Math.round((100 * (margin + (column + 1) * cell)) / board.clientWidth));
+    setRange(line, Math.round(100 * part));
     move();
   };
+  onResize(() => requestAnimationFrame(place), stack);
+  dragged(grip, boardOf, (part) => {
+    setRange(line, 100 * part);
+    move();
+  });
   effect(() => {
     const { isApart, heads } = pair;
     const hasCells = !isApart && !heads.isStandIn;
@@ -78,6 +86,44 @@ export function wipe(pair, a, difference, b) {
     },
   );
   return element;
+}
+
+/** The cells in an element; null while they have no size. @param {HTMLElement} element */
+function shownBoard(element) {
+  const board = element.querySelector(".hs-board");
+  return board instanceof HTMLElement && board.clientWidth ? board : null;
+}
+
+/**
+ * Follow a pointer that drags the line over a matrix.
+ * @param {HTMLElement} grip
+ * @param {() => HTMLElement | null} boardOf
+ * @param {(part: number) => void} move gets the part of the cells at the left of the pointer
+ */
+function dragged(grip, boardOf, move) {
+  grip.addEventListener("pointerdown", (event) => {
+    grip.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  });
+  grip.addEventListener("pointermove", ({ pointerId, clientX }) => {
+    const board = grip.hasPointerCapture(pointerId) ? boardOf() : null;
+    if (!board) return;
+    const { left, width } = board.getBoundingClientRect();
+    const margin = Number(board.dataset.margin);
+    move(clamp((clientX - left - margin) / (width - margin), 0, 1));
+  });
+}
+
+/**
+ * The part of the cells at the left of the line at first; null while it is not known.
+ * @param {Pair} pair
+ * @param {number} count of the pieces
+ */
+function partOfA(pair, count) {
+  const column = changedColumn(pair);
+  const { a, b } = pair.stores;
+  const columns = pair.alignment.isTokenByToken ? Math.max(a.count, b.count) : count;
+  return column === null || !columns ? null : (column + 1) / columns;
 }
 
 /**
