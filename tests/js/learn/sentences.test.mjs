@@ -44,7 +44,13 @@ test("the result of a training is told in chances, and in nats only beside the n
     aboutResult({ ...end, kept: 200, stopped: true }, 2.3, 1.9),
     /^Stopped early\. .* 10%: letter pairs alone do better, with 15%\. The weights of step 200, .* are kept\.$/,
   );
-  assert.match(resultInNats(end), /0\.600 nats per character, and the bigram model of 1\.900/);
+  const all = { watched_tokens: 900, validation_tokens: 900 };
+  assert.match(resultInNats(end, all), /0\.600 nats per character, and the bigram model of 1\.900\.$/);
+  const part = resultInNats(end, { ...all, watched_tokens: 500 });
+  assert.match(
+    part,
+    /of 1\.900: chances of 55% and 15%\. Those of the chart may differ .* measured on a part of this text\.$/,
+  );
 });
 
 test("nothing is promised about the roles of heads after so short a training", () => {

@@ -39,3 +39,20 @@ test("only a lent model is introduced: whose it is, until when, what it opens, a
   note.show(undefined);
   assert.ok(note.element.hidden);
 });
+
+test("a refused text shows that the loan has ended, and one refused for another reason does not", async () => {
+  openWindow("");
+  const note = new LentNote(() => {});
+  const lent = { name: "your-gpt-ab12", until: 1_800_000_000 };
+  note.show(lent);
+  let models = [{ name: "tiny" }, lent];
+  Object.assign(globalThis, { fetch: async () => new Response(JSON.stringify({ models })) });
+  await note.check();
+  assert.match(note.element.textContent, /is lent to you until/);
+  models = [{ name: "tiny" }];
+  await note.check();
+  assert.match(note.element.textContent, /^your-gpt-ab12 is no longer lent to you.*or its hour is over/);
+  assert.ok(!note.element.hidden && note.element.querySelector("button").hidden);
+  note.show({ name: "tiny", until: 0 });
+  assert.ok(note.element.hidden);
+});

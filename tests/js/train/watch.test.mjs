@@ -86,3 +86,12 @@ test("a head has one role, the one that Look gives it, and the best head for a r
   watch.scores.receive(end());
   assert.ok(!watch.scores.none.hidden && watch.scores.none.querySelector("a").hash === "#learn/11");
 });
+
+test("what is to beat is known before a training: guessing, and the pairs of the first nine tenths", async () => {
+  const { chances } = await import("../../../web/js/train/outlook.mjs");
+  // After each of 45 counted pairs "ab" comes b: (45 + 0.1) / (45 + 0.2). For "ba" it is 44 of 44.
+  const { guessing, pairs } = chances("ab".repeat(50));
+  assert.equal(guessing, 0.5);
+  const [ab, ba] = [45.1 / 45.2, 44.1 / 44.2];
+  assert.ok(Math.abs(pairs - Math.exp((5 * Math.log(ab) + 4 * Math.log(ba)) / 9)) < 1e-12);
+});

@@ -220,6 +220,7 @@ export class Bar {
   /** Say why the prompt is refused, until the prompt or the model changes. @param {string} why "" if it is fine */
   refuse(why) {
     this.refusal.replaceChildren(...(why ? [make("p", {}, why)] : []));
+    if (why) void this.lent.check();
     setFlag(this.prompt, "aria-invalid", why !== "");
   }
 

@@ -23,22 +23,59 @@ export async function borrow() {
   }
 }
 
-/** What whoever opened the link reads first: what the model is, whose, until when, and what can be done with it. */
+const ABOUT =
+  "Someone in your class trained this small GPT from nothing. You can let it write and look inside it; its text, " +
+  "its training and the download stay with its owner. It may repeat passages of its text, word for word.";
+const ENDED =
+  "Whoever lent it has ended the loan, or its hour is over. You can ask for a new link, or choose another model.";
+
+/**
+ * What whoever opened the link reads first: what the model is, whose, until when, and what can be done with it. Once
+ * the server refuses a text because the loan has ended, it says so.
+ */
 export class LentNote {
+  #name = ""; // of the lent model that is shown, "" for none and for one whose loan has ended
+  #isAsking = false;
+
   /** @param {() => void} write */
   constructor(write) {
     this.title = make("h2", {});
-    const about =
-      "Someone in your class trained this small GPT from nothing. You can let it write and look inside it; its text, " +
-      "its training and the download stay with its owner. It may repeat passages of its text, word for word.";
-    const words = make("div", {}, this.title, make("p", {}, about));
-    const begin = smallButton("Let it write", write, { class: "hs-primary" });
-    this.element = make("section", { class: "hs-lent", "aria-label": "A lent model", hidden: true }, words, begin);
+    this.about = make("p", {});
+    this.begin = smallButton("Let it write", write, { class: "hs-primary" });
+    const words = make("div", { role: "status" }, this.title, this.about);
+    const attributes = { class: "hs-lent", "aria-label": "A lent model", hidden: true };
+    this.element = make("section", attributes, words, this.begin);
   }
 
   /** @param {Pick<ModelInfo, "name" | "until"> | undefined} model the chosen one */
   show(model) {
-    this.element.hidden = !model?.until;
-    if (model?.until) this.title.textContent = `${model.name} is lent to you until ${timeOf(model.until)}`;
+    this.#name = model?.until ? model.name : "";
+    this.element.hidden = !this.#name;
+    if (model?.until) this.#say(`${model.name} is lent to you until ${timeOf(model.until)}`, ABOUT);
+  }
+
+  /** A text was refused: is the model still lent? */
+  async check() {
+    const name = this.#name;
+    if (!name || this.#isAsking) return;
+    this.#isAsking = true;
+    try {
+      /** @type {{ models: ModelInfo[] }} */
+      const { models } = await (await request("look/landing")).json();
+      if (name !== this.#name || models.some((model) => model.name === name)) return;
+      this.#name = "";
+      this.#say(`${name} is no longer lent to you`, ENDED);
+    } catch {
+      // Without an answer nothing is known of the loan.
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  /** @param {string} title @param {string} about */
+  #say(title, about) {
+    this.title.textContent = title;
+    this.about.textContent = about;
+    this.begin.hidden = !this.#name;
   }
 }

@@ -90,7 +90,7 @@ export class LossPanel {
     } else if (event.kind === "loss") this.#losses.push(event);
     else if (event.kind === "end") {
       this.#hasEnded = true;
-      this.hint.textContent += ` ${resultInNats(event)}`;
+      if (this.#start) this.hint.textContent += ` ${resultInNats(event, this.#start)}`;
     } else return;
     this.#explain();
     this.#draw();

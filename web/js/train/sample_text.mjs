@@ -1,6 +1,7 @@
 // A sample text: short stories assembled from words, the same for everyone. Names recur within a story, so that heads
-// have something to look back at. Names and creatures are invented, syllable by syllable, so a small model cannot learn
-// all words by heart: it has to look at the letters just before, and heads for that form first.
+// have something to look back at. All other words are English, so that one can judge what was learned. Names are
+// invented, syllable by syllable, and towns and friends have a new one each time, so a small model cannot learn all
+// words by heart: it has to look at the letters just before, and heads for that form first.
 
 import { uniform } from "../lib/random.mjs";
 
@@ -16,6 +17,11 @@ const SYLLABLES = {
 };
 
 const PARTS = {
+  creature: list(
+    "fox hare owl badger otter goose mouse crow frog hedgehog squirrel donkey heron sheep wolf bear cat dog goat " +
+      "horse pig duck swan deer mole weasel robin sparrow beaver toad rabbit giant queen king miller baker sailor " +
+      "shepherd farmer witch dragon tailor painter singer",
+  ),
   thing: list(
     "key kite letter pebble jar lantern bell basket drum feather blanket ladder mirror candle spoon wheel " +
       "ribbon whistle bucket map needle button coin kettle umbrella bottle pillow shovel hat boot apple " +
@@ -45,14 +51,14 @@ const PARTS = {
 
 const SENTENCES = [
   "{name} the {creature} {went} {where} the {place}.",
-  "The {creature} {did} a {thing} {where} the {place}.",
+  "The {creature} of {town} {did} a {thing}.",
   "“Where is my {kind} {thing}?” asked {name}.",
   "“I {did} it in {town},” said {other}.",
   "{other} {went} {when}, and {name} {did} the {thing}.",
   "In {town} every {creature} {went} {when}.",
-  "“{name},” said the {kind} {creature}, “{other} {did} your {thing}.”",
+  "“{name},” said {other}, “{friend} {did} your {thing}.”",
   "Then {name} {did} {other}, who {went} {when}.",
-  "A {creature} and a {creature} came from {town} to the {place}.",
+  "{friend} and {friend} came from {town} to the {place}.",
 ];
 
 /** About 250,000 characters. */
@@ -62,15 +68,17 @@ export function sampleText() {
   const pick = (choices) => choices[Math.floor(next() * choices.length)];
   const { before, vowel, after } = SYLLABLES;
   const syllable = () => pick(before) + pick(vowel) + (next() < 0.7 ? pick(after) : "");
-  const invented = () => Array.from({ length: pick([1, 2, 2]) }, syllable).join("");
-  const newName = () => invented().replace(/^./, (letter) => letter.toUpperCase());
+  const newName = () => {
+    const syllables = Array.from({ length: pick([1, 2, 2, 3]) }, syllable);
+    return syllables.join("").replace(/^./, (letter) => letter.toUpperCase());
+  };
   const stories = [];
   for (let length = 0; length < CHARACTERS; length += stories[stories.length - 1].length + 2) {
     /** @type {Record<string, string>} */
-    const named = { name: newName(), other: newName(), town: newName() };
+    const named = { name: newName(), other: newName() };
     const story = Array.from({ length: 5 }, () =>
       pick(SENTENCES).replace(/\{(\w+)\}/g, (_, part) => {
-        if (part === "creature") return invented();
+        if (part === "town" || part === "friend") return newName();
         return named[part] ?? pick(PARTS[/** @type {keyof typeof PARTS} */ (part)]);
       }),
     );

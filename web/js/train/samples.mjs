@@ -6,6 +6,10 @@ import { StepSlider } from "./step_slider.mjs";
 
 /** @import { TrainEvent } from "./types.js" */
 
+const WHAT_TO_LOOK_FOR =
+  "Which words are in its text, or in a dictionary, and which did it make up? In the sample text, all words but the " +
+  "names are English.";
+
 export class SamplePanel {
   #first = ""; // what it wrote at first
 
@@ -23,14 +27,16 @@ export class SamplePanel {
     const top = make("div", { class: "hs-top" }, this.title, this.slider.words);
     this.element = make("section", { class: "hs-panel ht-sample", "aria-label": "What it writes" }, top);
     const now = make("div", {}, this.after, this.text);
-    this.element.append(make("div", { class: "ht-before-after" }, this.before, now), this.slider.range);
+    this.look = make("p", { class: "hs-hint", hidden: true }, WHAT_TO_LOOK_FOR);
+    const both = make("div", { class: "ht-before-after" }, this.before, now);
+    this.element.append(both, this.look, this.slider.range);
   }
 
   reset() {
     this.slider.clear();
     this.text.textContent = "";
     this.title.textContent = "What it writes";
-    this.before.hidden = this.after.hidden = true;
+    this.before.hidden = this.after.hidden = this.look.hidden = true;
     this.#first = "";
   }
 
@@ -46,7 +52,7 @@ export class SamplePanel {
     }
     if (event.kind === "end") {
       this.noise.textContent = this.#first;
-      this.before.hidden = this.after.hidden = false;
+      this.before.hidden = this.after.hidden = this.look.hidden = false;
     }
   }
 }

@@ -4,6 +4,7 @@ import { thousands } from "../lib/numbers.mjs";
 import { make, setFlag } from "../lib/dom.mjs";
 import { request } from "../lib/http.mjs";
 import { countCharacters } from "../lib/words.mjs";
+import { Outlook } from "./outlook.mjs";
 import { sampleText } from "./sample_text.mjs";
 import { cost, duration, megabytes, weights } from "./words.mjs";
 import { smallButton, tabs } from "../widgets/controls.mjs";
@@ -17,6 +18,9 @@ const SOURCES = { paste: "Paste a text", file: "Pick a file", model: "Let a mode
 const ARCHITECTURES = { gpt2: "GPT-2", llama: "Llama: rotary positions, RMSNorm, gated MLP" };
 
 const MIN_CHARACTERS = 1_000; // the server's limit
+const ABOUT_SAMPLE =
+  "Short stories put together at random for this page. Only their names are invented: all other words are English. " +
+  "Look at what your GPT writes: which of its words are English, and which only sound like it?";
 const SHOWN_CHARACTERS = 1_200; // of the sample text, of which the panel shows as many as fit
 
 export class Setup {
@@ -81,7 +85,7 @@ export class Setup {
     this.button.setAttribute("aria-describedby", "ht-missing");
     this.queue = make("p", { class: "hs-hint" });
     this.promise = make("p", { class: "hs-hint" });
-    this.watched = ["writing", "chance", "heads"].map(() => make("li", {}));
+    this.outlook = new Outlook();
     this.element = make("div", { class: "ht-setup", hidden: true }, ...this.#parts());
     this.choose("paste");
   }
@@ -114,19 +118,13 @@ export class Setup {
       make("h2", {}, "Train your own GPT"),
       make("p", { class: "ht-lead" }, "It starts from nothing and learns to guess the next letter of a text."),
       make("div", { class: "ht-go" }, this.first, this.queue),
-      make("h3", {}, "What you will watch"),
-      make("ul", { class: "ht-see" }, ...this.watched),
-      make(
-        "p",
-        { class: "hs-hint" },
-        "The sample is made of short stories about invented creatures, put together at random for this page.",
-      ),
       this.promise,
     );
     const preview = make(
       "section",
       { class: "hs-panel ht-preview" },
-      make("h3", {}, "How the sample text begins"),
+      make("h3", {}, "The sample text"),
+      make("p", { class: "hs-hint" }, ABOUT_SAMPLE),
       make("p", { class: "ht-reads" }, sampleText().slice(0, SHOWN_CHARACTERS)),
     );
     const source = make("section", {}, make("h3", {}, "1. The text"), this.chooser.element);
@@ -135,7 +133,9 @@ export class Setup {
     size.append(make("p", {}, make("label", { for: "ht-arch" }, "Built like "), this.arch));
     size.append(make("div", { class: "ht-go" }, this.button, this.missing));
     const change = make("summary", {}, "Change the text or the size");
-    return [intro, preview, make("details", { class: "hs-panel ht-change" }, change, source, size)];
+    const left = make("div", { class: "ht-start" }, intro, preview);
+    const other = make("details", { class: "hs-panel ht-change" }, change, source, size);
+    return [left, this.outlook.element, other];
   }
 
   /** Show what the server offers. @param {TrainState} state */
@@ -145,7 +145,7 @@ export class Setup {
     this.#size = sizes.some(({ name }) => name === this.#size) ? this.#size : (sizes[1] ?? sizes[0])?.name;
     this.first.hidden = !sizes.length;
     if (sizes.length) this.first.textContent = `Train on the sample text, ${duration(sizes[0].seconds)}`;
-    this.#describeWatched(sizes[0]);
+    this.outlook.show(sizes[0]);
     this.sizes.replaceChildren(...sizes.map((size) => this.#card(size)));
     this.writer.replaceChildren(...state.writers.map((name) => make("option", { value: name }, name)));
     this.writing.textContent =
@@ -159,17 +159,6 @@ export class Setup {
     this.queue.textContent = ahead ? `${who} training or waiting: yours will wait in the queue.` : "";
     if (!state.writers.length && this.#source === "model") this.choose("paste");
     this.describe();
-  }
-
-  /** @param {Size | undefined} size the smallest */
-  #describeWatched(size) {
-    const heads = size ? `Its ${size.n_layer * size.n_head} attention heads` : "Its attention heads";
-    const words = [
-      "What it writes: noise at first, then more and more words.",
-      "The chance that it gives to the right next letter, in text that it has not read.",
-      `${heads}: mostly, one of them learns to look at the previous letter.`,
-    ];
-    words.forEach((text, i) => (this.watched[i].textContent = text));
   }
 
   /** @param {Size} size */
