@@ -1,6 +1,6 @@
 // The Use tab: how programs get what the page shows. Text on the left, code on the right, answers below the code.
 
-import { hasModifier, loadStyle, make, setFlag } from "../lib/dom.mjs";
+import { loadStyle, make, setFlag } from "../lib/dom.mjs";
 import { maskWords } from "../lib/head_masks.mjs";
 import { request } from "../lib/http.mjs";
 import { modelChosen, pageShown } from "../lib/page_events.mjs";
@@ -28,19 +28,6 @@ export async function mount(element) {
 const ENDS = 18; // characters of each end of a text in the bar
 const KEPT = "headscope-language";
 
-/**
- * Follow a link within the page, which the browser would load anew: the page's base address lacks the query.
- * @param {MouseEvent} event
- */
-function follow(event) {
-  const link = /** @type {Element} */ (event.target).closest("a");
-  const to = link?.getAttribute("href");
-  if (!to?.startsWith("#") || hasModifier(event)) return;
-  event.preventDefault();
-  location.hash = to;
-  document.getElementById(to.slice(1))?.scrollIntoView();
-}
-
 class UsePage {
   /** @type {Language} */
   #language;
@@ -65,7 +52,6 @@ class UsePage {
     this.inOne = make("div", {});
     this.routes = new RouteList(async () => (await request("v1/openapi.json")).json());
     this.contents = new Contents(this.routes);
-    element.addEventListener("click", follow);
     for (const event of [modelChosen, pageShown]) window.addEventListener(event, () => void this.#follow());
   }
 

@@ -1,6 +1,8 @@
 // What is open on the page has entries of its own in the browser's history: Back closes what was opened last, and
 // Forward opens it again. No other module of Look reads or writes the history.
 
+import { hasModifier } from "../../lib/dom.mjs";
+
 /** @typedef {"look" | "learn" | "train" | "use"} PageName */
 
 /**
@@ -47,6 +49,19 @@ export function openHere(search) {
 /** Return to what was opened before. */
 export const goBack = () => history.back();
 
+/**
+ * Follow a link within the page, which the browser would load anew: the page's base address lacks the query.
+ * @param {MouseEvent} event
+ */
+function followLink(event) {
+  const link = event.target instanceof Element ? event.target.closest("a[href^='#']") : null;
+  if (!link || event.defaultPrevented || hasModifier(event)) return;
+  event.preventDefault();
+  const to = link.getAttribute("href") ?? "";
+  location.hash = to;
+  document.getElementById(to.slice(1))?.scrollIntoView();
+}
+
 export class Router {
   #isGoingBack = false;
   #isWaiting = false;
@@ -65,6 +80,7 @@ export class Router {
     this.show = show;
     this.isHeld = isHeld;
     window.addEventListener("popstate", arrive);
+    document.addEventListener("click", followLink);
     window.addEventListener("hashchange", () => showPage(pageOf(location.hash)));
   }
 
