@@ -22,6 +22,8 @@ SCROLLED = """() => [...document.querySelectorAll('.hl-picture .hl-figure .hl-sc
 KNOWN = """() => Object.fromEntries([...document.querySelectorAll('.hl-tall .hl-part')].map(
   (part) => [part.querySelector('text').textContent, Number(part.style.getPropertyValue('--known'))]))"""
 
+TOP = "element => element.getBoundingClientRect().top"
+
 
 def test_every_rung_is_short_and_fills_the_picture_of_the_gpt(page: Any) -> None:
     page.set_viewport_size({"width": 1440, "height": 900})
@@ -52,6 +54,23 @@ def test_two_trained_heads_stand_side_by_side(page: Any) -> None:
             open_rung(page, rung)
             expect(page.get_by_text("The two that differ most")).to_be_visible()
             assert page.evaluate(SCROLLED) == [], rung
+
+
+@pytest.mark.slow
+def test_the_whole_figure_opens_in_view_and_closes_where_one_was_reading(page: Any) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_rung(page, 7)
+    whole = page.get_by_role("button", name="Whole figure")
+    whole.dispatch_event("click")
+    step = page.locator(".hl-step").nth(2)
+    step.evaluate("step => scrollBy(0, step.getBoundingClientRect().top - innerHeight / 2)")
+    expect(step).to_contain_class("hl-reading")
+    top = step.evaluate(TOP)
+    whole.dispatch_event("click")
+    expect(page.locator(".hl-stop")).to_be_in_viewport()
+    whole.dispatch_event("click")
+    expect(step).to_contain_class("hl-reading")
+    assert step.evaluate(TOP) == pytest.approx(top, abs=1)
 
 
 def status(page: Any) -> Any:

@@ -26,6 +26,8 @@ export class Steps {
   /** @type {Element | null} */
   #marked = null;
   #left = { scroll: 0, top: 0 };
+  /** Where the whole figure was opened. @type {{ step: number, top: number } | null} */
+  #opened = null;
 
   /**
    * @param {Content} content
@@ -47,7 +49,7 @@ export class Steps {
     this.caption = make("p", { class: "hl-caption", role: "status" });
     this.shown = make("div", {}, ...written(figure, parts));
     this.kept = kept;
-    this.whole = smallButton("Whole figure", () => this.#showWhole(!kept.whole));
+    this.whole = smallButton("Whole figure", () => (kept.whole ? this.#closeWhole() : this.#openWhole()));
     const last = explanation ? [explanation] : [];
     const said = make("div", { class: "hl-said" }, this.caption, this.whole);
     this.figure = make("div", { class: "hl-sticky hl-picture" }, this.shown, said, ...last);
@@ -71,6 +73,30 @@ export class Steps {
     this.kept.whole = isWhole;
     this.figure.classList.toggle("hl-whole", isWhole);
     this.whole.setAttribute("aria-pressed", String(isWhole));
+  }
+
+  /** Bring what the step is about into view: the whole figure begins above the first step. */
+  #openWhole() {
+    this.#opened = { step: this.#now, top: this.#place().top };
+    this.#showWhole(true);
+    this.#subject().scrollIntoView({ block: "center", behavior: "instant" });
+  }
+
+  /** Go back to where the whole figure was opened. */
+  #closeWhole() {
+    const { step, top } = this.#opened ?? { step: this.#now, top: this.#place().top };
+    this.#opened = null;
+    this.#now = step;
+    this.#showWhole(false);
+    this.#show();
+    scrollBy({ top: this.#place().top - top, behavior: "instant" });
+    this.#left = this.#place();
+  }
+
+  /** What the step at hand is about. @returns {Element} */
+  #subject() {
+    const shown = [this.parts[this.content[this.#now].show[0]]].flat()[0];
+    return this.#marked ?? (shown instanceof Element ? shown : this.figure);
   }
 
   /** Go to the first step that shows an element of the figure. @param {Element} element */
