@@ -77,6 +77,10 @@ test("the student's page has blanks and no answer, the key has both", () => {
   const [sheet, key] = page.querySelectorAll("section");
   assert.ok(texts(sheet, ".hl-blank").length && texts(sheet, ".hl-blank").every((text) => text === ""));
   assert.deepEqual([...new Set(texts(key, ".hl-blank"))], ["5.00", "9.00"]);
+  assert.deepEqual(
+    [sheet, key].map((each) => each.querySelectorAll(".hl-working").length),
+    [1, 0],
+  );
   for (const { ask, why } of rung.exercises) {
     assert.ok(sheet.textContent.includes(ask) && !sheet.textContent.includes(why));
     assert.ok(key.textContent.includes(why));

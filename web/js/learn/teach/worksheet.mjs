@@ -43,6 +43,7 @@ export function worksheet({ name, worksheet: tables, calculator, exercises: all 
     ...(calculator ? [paragraph(`You need a calculator with ${calculator}. ${ROUNDING}`)] : []),
     make("div", { class: "hl-sheet-tables" }, ...drawn(false)),
     make("ol", { class: "hl-tasks" }, ...tasks),
+    make("div", { class: "hl-working" }, make("p", {}, "Working:")),
   );
   /** @param {boolean} isKey */
   const choose = (isKey) => {
