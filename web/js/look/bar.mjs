@@ -63,7 +63,7 @@ export class Bar {
     );
     const pages = make("nav", { class: "hs-pages", "aria-label": "Pages" }, ...this.tabs);
     const brand = make("h1", { class: "hs-brand" }, logo(), make("span", {}, "Headscope"));
-    this.examples = make("div", { class: "hs-try", role: "group", "aria-label": "Try", hidden: true });
+    this.examples = make("div", { class: "hs-try", role: "group", "aria-label": "Try" });
     const guide = { class: "hs-help", title: "What you see", "aria-label": "Guide" };
     const help = plainButton("?", actions.help, guide);
     const detail = detailsSwitch(view);

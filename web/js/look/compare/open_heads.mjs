@@ -253,16 +253,28 @@ function pieceTokens({ alignment, stores: { a, b } }) {
 }
 
 /**
+ * The pieces as one side has them.
+ * @param {Pair} pair
+ * @param {SideName} side
+ * @returns {Token[]}
+ */
+const sidePieces = (pair, side) =>
+  pair.alignment.pieces.map((_, piece) => {
+    return { id: -1, text: pieceName(tokensOf(pair, side, piece)), logprob: null };
+  });
+
+/**
  * Numbers on the pieces of both texts as the source of a matrix, whose tokens are the pieces.
  * @param {Pair} pair
  * @param {() => HeadWeights} weights
  * @param {() => string} name
+ * @param {() => Token[]} [tokens] what the pieces are called
  * @returns {MatrixSource}
  */
-const pieceSource = (pair, weights, name) => ({
+const pieceSource = (pair, weights, name, tokens = () => pieceTokens(pair)) => ({
   view: pair.view,
   get tokens() {
-    return pieceTokens(pair);
+    return tokens();
   },
   get weights() {
     return weights();
@@ -316,7 +328,8 @@ export function pieceHead(pair, side) {
     if (known.of !== difference) Object.assign(known, { of: difference, weights: difference.weightsOf(side) });
     return known.weights;
   };
-  const source = pieceSource(pair, weights, () => `${LETTERS[side]}, ${store.openName}`);
+  const name = () => `${LETTERS[side]}, ${store.openName}`;
+  const source = pieceSource(pair, weights, name, () => sidePieces(pair, side));
   const matrix = new Matrix(source, differenceSelection(pair), new PieceCells(pair, source));
   matrix.keyAlign = NAMED_AT[side];
   matrix.fades = false;
@@ -434,9 +447,7 @@ export function focusWords(pair) {
 }
 
 /** A piece as a side reads it, in quotes. @param {Pair} pair @param {SideName} side @param {number} piece */
-function said({ alignment, stores }, side, piece) {
-  return spoken(pieceName(stores[side].tokens.slice(alignment.first(side, piece), alignment.last(side, piece) + 1)));
-}
+const said = (pair, side, piece) => spoken(pieceName(tokensOf(pair, side, piece)));
 
 /** A table of the selected token's row: its weight for each token on both sides. @param {Pair} pair */
 function rowTable(pair) {
@@ -468,11 +479,10 @@ function rowTable(pair) {
 
 /** @param {Pair} pair @param {number} piece */
 function pieceText(pair, piece) {
-  return visible(pieceName(tokensOfA(pair, piece)));
+  return visible(pieceName(tokensOf(pair, "a", piece)));
 }
 
-/** The tokens of a piece in A. @param {Pair} pair @param {number} piece */
-function tokensOfA(pair, piece) {
-  const { a0, a1 } = pair.alignment.pieces[piece];
-  return pair.stores.a.tokens.slice(a0, a1);
+/** The tokens of a piece on one side. @param {Pair} pair @param {SideName} side @param {number} piece */
+function tokensOf({ alignment, stores }, side, piece) {
+  return stores[side].tokens.slice(alignment.first(side, piece), alignment.last(side, piece) + 1);
 }

@@ -42,7 +42,7 @@ export function wipe(pair, a, difference, b) {
   const stack = make("div", { class: "hs-wipe-stack" }, a, difference, b);
   const slide = make("div", { class: "hs-wipe-line" }, line);
   const grip = make("div", { class: "hs-wipe-grip", "aria-hidden": "true" }, badge("a"), badge("b"));
-  stack.append(grip);
+  stack.append(make("div", { class: "hs-wipe-rail" }, grip));
   const hint = make("p", { class: "hs-hint" });
   const top = make("div", { class: "hs-top" }, title, choice.element);
   const element = make("section", { class: "hs-panel hs-wipe", "aria-label": "The open head of both texts" });
