@@ -116,3 +116,58 @@ test("where only the last word was changed, the heads are compared from there", 
   const words = fromFirstChange(texts(" at| my| kite", " at| his", 1, 2, 1));
   assert.match(words, /from “my” in A to “his” in B: the first words that differ/);
 });
+
+const { OwnText, UNCHANGED } = await import("../../../web/js/look/compare/compare_menu.mjs");
+const { PairNext } = await import("../../../web/js/look/compare/pair_next.mjs");
+
+/** A text of tokens between bars that was read. */
+function read(run, line) {
+  const tokens = line.split("|").map((word, id) => ({ id, text: word }));
+  const pointer = { run, state: "read", sha256: "a", context_length: 64, head_mask: null };
+  return { tokens, pointer, length: tokens.length };
+}
+
+test("Enter compares a second text, and the first one itself is refused with a sentence", async () => {
+  const asked = [];
+  const readText = async (words) => {
+    asked.push(words);
+    return "";
+  };
+  const form = new OwnText(read("b", "my| kite"), { first: read("a", "my| drum"), rereads: { readText } }, () => {});
+  globalThis.document.body.append(form.element);
+  const enter = (words, more = {}) => {
+    form.field.value = words;
+    const key = { key: "Enter", bubbles: true, cancelable: true, ...more };
+    form.field.dispatchEvent(new globalThis.KeyboardEvent("keydown", key));
+  };
+  form.open();
+  assert.equal(form.field.value, "my kite");
+  enter("my drum");
+  assert.deepEqual([asked, form.problem.textContent, form.problem.hidden], [[], UNCHANGED, false]);
+  enter("");
+  assert.match(form.problem.textContent, /^The text is empty/);
+  enter("my ball", { shiftKey: true }); // a line break
+  enter("my ball", { isComposing: true });
+  assert.deepEqual(asked, []);
+  enter("my ball");
+  assert.deepEqual([asked, form.problem.hidden], [["my ball"], true]);
+});
+
+test("the headline is that of the words that both texts expect after their own last words", async () => {
+  const words = [" drum", " kite", " red"];
+  globalThis.fetch = async () => Response.json(words);
+  /** The logits after the last token are the logarithms of `chances`. */
+  const side = (run, line, chances) => {
+    const store = read(run, line);
+    const after = (position) => (position === store.length - 1 ? chances : chances.toReversed());
+    const logits = async (position) => Float32Array.from(after(position), Math.log);
+    return { ...store, fetcher: { logits }, report: assert.fail };
+  };
+  const stores = { a: side("a", "his| red| drum| my", [0.8, 0.15, 0.05]), b: side("b", "his| my", [0.1, 0.6, 0.3]) };
+  const pair = { stores, progress: [], place: [], chosen: null, isAligned: true };
+  pair.asked = (name) => stores[name].length - 1;
+  const { finding } = new PairNext(pair);
+  while (!finding.textContent) await new Promise(setImmediate);
+  const said = "After “my”, A expects “drum” (80%), B “kite” (60%). “drum” falls from 80% to 10%.";
+  assert.equal(finding.textContent, said);
+});
