@@ -50,10 +50,11 @@ test("ids are blank where a character occurs again; an induction head looks behi
     [false, false, true],
   );
   const read = { ids: [1, 2, 1, 1, 2, 1], tokens: ["A", "B", "A", "A", "B", "A"], n: 3 };
-  assert.deepEqual(sheetOf({ table: "lookBack", text: "" }, read, "").rows, [
-    ["0 A", "3 A", "1 or 3"],
-    ["1 B", "4 B", "2"],
-    ["2 A", "5 A", "1 or 3 or 4"],
+  const losses = [3, 2, 1, 0.5, 2.25];
+  const { rows } = sheetOf({ table: "lookBack", text: "" }, { ...read, read: { losses } }, "");
+  assert.deepEqual(rows, [
+    ["3 A", "A", "1 or 3", "B or A", "3.00", "0.50", "2.50"],
+    ["4 B", "B", "2", "A", "2.00", "2.25", "−0.25"],
   ]);
 });
 
@@ -113,6 +114,43 @@ test("the blank row of a symmetric table cannot be copied from its column, and i
   const { isBlank } = sheetOf({ table: "scores", text: "", blank: "unlike" }, { x, scores, words }, "");
   const row = [1, 2, 3].map((column) => isBlank(0, column));
   assert.deepEqual([row, isBlank(2, 1)], [[false, false, true], true]);
+});
+
+test("on sheet 6 all that is blank follows from what is printed", () => {
+  const [w, x] = [[[1, 2], [3, 4], [0.5, -1]], [[1, 0, 2], [0.5, 1, 0], [0, 1, 1]]]; // prettier-ignore
+  const times = (/** @type {number[][]} */ a, /** @type {number[][]} */ b) =>
+    a.map((row) => b[0].map((_, j) => row.reduce((sum, value, i) => sum + value * b[i][j], 0)));
+  const query = times(x, w);
+  const softmax = (/** @type {number[]} */ row) => {
+    const powers = row.map((value) => Math.exp(value / Math.SQRT2));
+    return powers.map((value) => value / powers.reduce((sum, one) => sum + one));
+  };
+  const scores = times(query, query[0].map((_, j) => query.map((row) => row[j]))); // prettier-ignore
+  const weights = scores.map(softmax);
+  const context = times(weights, query);
+  const matrices = { query: w, key: w, value: w };
+  const data = { x, words, matrices, query, key: query, value: query, scores, weights, context };
+  const sheets = RUNGS[5].worksheet.map((table) => ({ name: table.table, ...sheetOf(table, data, "") }));
+  /** @param {string} name @param {boolean} blank its cells that are blank, or those that are not, as numbers */
+  const cellsOf = (name, blank) => {
+    const { rows, isBlank } = /** @type {typeof sheets[0]} */ (sheets.find((sheet) => sheet.name === name));
+    return rows.map((row, i) =>
+      row.slice(1).filter((_, j) => isBlank(i, j + 1) === blank).map((text) => Number(text.replace("−", "-"))),
+    ).filter((row) => row.length); // prettier-ignore
+  };
+  const [, word] = cellsOf("x", false);
+  const found = ["query", "key", "value"].map((name) => times([word], cellsOf(`matrices.${name}`, false))[0]);
+  const blanks = ["query", "key", "value"].flatMap((name) => cellsOf(name, true));
+  assert.deepEqual(blanks, found);
+  const [keys, values] = ["key", "value"].map((name, i) => {
+    const [first, last] = cellsOf(name, false);
+    return [first, found[i + 1], last];
+  });
+  const ours = keys.map((key) => key.reduce((sum, value, i) => sum + value * found[0][i], 0));
+  const rounded = (/** @type {number[]} */ row) => row.map((value) => Number(value.toFixed(2)));
+  assert.deepEqual(cellsOf("scores", true), [rounded(ours)]);
+  assert.deepEqual(cellsOf("weights", true), [rounded(softmax(ours))]);
+  assert.deepEqual(cellsOf("context", true), [rounded(times([softmax(ours)], values)[0])]);
 });
 
 test("every rung has a worksheet", () => {

@@ -140,7 +140,7 @@ LOOK_BACK = """
 import { readFileSync } from "node:fs";
 import { sheetOf } from "./web/js/learn/teach/worksheet_tables.mjs";
 const data = JSON.parse(readFileSync(0, "utf8"));
-process.stdout.write(JSON.stringify(sheetOf({ table: "lookBack", text: "" }, data, "").rows.map((row) => row[2])));
+process.stdout.write(JSON.stringify(sheetOf({ table: "lookBack", text: "" }, data, "").rows.map((row) => [row[0], row[2]])));
 """
 RANDOM = "".join(random.Random(11).choices("abcd ", k=15))
 
@@ -152,11 +152,14 @@ def test_key_exercise_and_notebook_agree_on_where_an_induction_head_looks(senten
     ids, n = data["ids"], data["n"]
     node = ["node", "--input-type=module", "-e", LOOK_BACK]
     read = subprocess.run(node, input=orjson.dumps(data), cwd=ROOT, capture_output=True, check=True)
-    key = [[int(place) for place in cell.split(" or ")] for cell in json.loads(read.stdout)]
-    assert key == [what_followed(ids, n + i) for i in range(n)]
-    assert any(len(places) > 1 for places in key)
+    key = {
+        int(at.split()[0]): [int(place) for place in places.split(" or ")] for at, places in json.loads(read.stdout)
+    }
+    assert key == {at: what_followed(ids, at) for at in key}
+    assert any(len(places) > 1 for places in key.values())
     [exercise] = pose(("induction", data, {}))
-    assert exercise and [place for place in range(2 * n) if accepts(exercise, place)] == key[2]
+    assert exercise
+    assert [place for place in range(2 * n) if accepts(exercise, place)] == what_followed(ids, n + 2)
 
 
 def test_after_a_training_the_exercise_is_about_the_trained_table(snapshots: Snapshots) -> None:

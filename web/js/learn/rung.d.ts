@@ -137,7 +137,7 @@ export interface ForTeachers {
 
 /** A table of the worksheet, for the student's own sentence. */
 export interface SheetTable {
-  /** A matrix of the rung's numbers, or a table that ``teach/worksheet_tables.mjs`` makes. */
+  /** A matrix of the rung's numbers ("a.b" is within "a"), or a table that ``teach/worksheet_tables.mjs`` makes. */
   table: string;
   /** What it shows, and what to fill in. */
   text: string;
@@ -146,6 +146,8 @@ export interface SheetTable {
    * other word's, so that its row resembles no other row.
    */
   blank?: number[] | "unlike";
+  /** Whether the blank rows are all that is printed, so that more fits on the page. */
+  alone?: true;
   /** What its rows are called, if not the words. */
   rows?: "numbers";
 }

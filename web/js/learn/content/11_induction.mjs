@@ -110,9 +110,10 @@ export const content = {
     ],
   },
   worksheet: [
+    { table: "phrase", text: "The phrase, read twice." },
     {
       table: "lookBack",
-      text: "The phrase stands here twice. For each token of the repetition, write the number of the token at which an induction head looks: the one that followed the same token earlier. If there are several, each is right.",
+      text: "At these tokens of the repetition: what does an induction head look for, at which number does it find that, and which token does it copy? If there are several, each is right. The surprises are this model’s, in nats, at the token that follows, when the phrase is read first and again. Where does it fall most?",
     },
   ],
   exercises: [

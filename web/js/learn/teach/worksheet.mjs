@@ -9,7 +9,8 @@ import { sheetOf } from "./worksheet_tables.mjs";
 
 /** @import { Content, Exercise } from "../rung.js" */
 
-const ROUNDING = "Sums of rounded numbers may differ by 0.01.";
+const NARROW = { columns: 4, characters: 30 }; // what leaves room for four tables side by side
+const ROUNDING = "Sums of rounded numbers may differ by 0.01 or 0.02.";
 
 /**
  * @param {Content} content
@@ -21,9 +22,7 @@ export function worksheet({ name, worksheet: tables, calculator, exercises: all 
   const title = `${rung}. ${name}`;
   /** @param {boolean} isKey */
   const drawn = (isKey) =>
-    sheets.flatMap(({ text, sheet }) =>
-      isKey && !hasBlanks(sheet) ? [] : [make("div", {}, paragraph(text), drawnSheet(sheet, isKey))],
-    );
+    sheets.flatMap(({ text, sheet }) => (isKey && !hasBlanks(sheet) ? [] : [drawnSheet(text, sheet, isKey)]));
   const tasks = exercises.map((exercise) => make("li", {}, make("p", {}, exercise.ask), ...space(exercise)));
   const answers = exercises.map((exercise) => make("li", {}, ...answerTo(exercise)));
   const key = make(
@@ -69,21 +68,24 @@ export function worksheet({ name, worksheet: tables, calculator, exercises: all 
 /** @param {import("./worksheet_tables.mjs").Sheet} sheet */
 const hasBlanks = ({ rows, isBlank }) => rows.some((cells, row) => cells.some((_, column) => isBlank(row, column)));
 
-/** @param {import("./worksheet_tables.mjs").Sheet} sheet @param {boolean} isKey */
-function drawnSheet({ titles, rows, isBlank }, isKey) {
+/** @param {string} text @param {import("./worksheet_tables.mjs").Sheet} sheet @param {boolean} isKey */
+function drawnSheet(text, { titles, rows, isBlank }, isKey) {
   const drawn = rows.map(([title, ...cells], row) =>
     makeRow([
       title,
-      ...cells.map((text, i) => {
-        if (!isBlank(row, i + 1)) return text;
-        return makeCell(isKey ? make("b", {}, text) : "", {
+      ...cells.map((cell, i) => {
+        if (!isBlank(row, i + 1)) return cell;
+        return makeCell(isKey ? make("b", {}, cell) : "", {
           class: "hl-blank",
           ...(isKey ? {} : { "aria-label": "blank" }),
         });
       }),
     ]),
   );
-  return make("div", { class: "hl-scroll" }, makeTable({ titles, rows: drawn }, { class: "hl-sheet-table" }));
+  const table = makeTable({ titles, rows: drawn }, { class: "hl-sheet-table" });
+  const isNarrow = titles.length <= NARROW.columns && text.length <= NARROW.characters;
+  const attributes = isNarrow ? { class: "hl-narrow" } : {};
+  return make("div", attributes, paragraph(text), make("div", { class: "hl-scroll" }, table));
 }
 
 /** Room for an answer. @param {Exercise} exercise */

@@ -8,6 +8,7 @@ import { whatFollowed } from "../rungs/11_induction.mjs";
 /** @typedef {{ text: string, id: number | null }[]} Tokens */
 
 const MAX_ROWS = 16; // so that tables and exercises fit on one page
+const SPREAD = 6; // tokens of the repetition, so that no rule replaces looking
 
 /** Two decimals, and as many places as a student can check by hand. @param {number | null} value */
 const decimal = (value) => (value === null ? "−∞" : value.toFixed(2).replace("-", "−").replace("−0.00", "0.00"));
@@ -47,18 +48,37 @@ const MADE = {
       .map((/** @type {any} */ { text, logit, p }) => [visible(text), decimal(logit), percent(p)]),
     isBlank: (row, column) => column === 2 && row > 0,
   }),
-  lookBack: ({ ids, tokens, n }) => {
-    const name = (/** @type {number} */ i) => `${i} ${visible(tokens[i])}`;
-    const rows = [...Array(n).keys()].map((i) => {
-      return [name(i), name(n + i), whatFollowed(ids, n + i).join(" or ")];
-    });
-    return {
-      titles: ["the phrase", "its repetition", "an induction head looks at"],
-      rows,
-      isBlank: (_, column) => column === 2,
-    };
-  },
+  phrase: ({ tokens, n }) => ({
+    titles: ["token", "first at", "again at"],
+    rows: tokens
+      .slice(0, n)
+      .map((/** @type {string} */ token, /** @type {number} */ i) => [visible(token), String(i), String(n + i)]),
+    isBlank: () => false,
+  }),
+  lookBack: ({ ids, tokens, n, read: { losses } }) => ({
+    titles: ["reads", "looks for what came after", "finds it at", "copies", "first surprise", "second", "it falls by"],
+    rows: spread(n - 1).map((i) => {
+      const found = whatFollowed(ids, n + i);
+      // Tokens of the same text may differ.
+      const copied = found.filter((at, j) => found.findIndex((other) => ids[other] === ids[at]) === j);
+      const token = visible(tokens[i]);
+      return [
+        `${n + i} ${token}`,
+        token,
+        found.join(" or "),
+        copied.map((at) => visible(tokens[at])).join(" or "),
+        ...[losses[i], losses[n + i], losses[i] - losses[n + i]].map(decimal),
+      ];
+    }),
+    isBlank: (_, column) => [1, 2, 3, 6].includes(column),
+  }),
 };
+
+/** At most ``SPREAD`` of the numbers from 0 to n − 1, evenly spread. @param {number} n */
+const spread = (n) =>
+  n <= SPREAD
+    ? [...Array(n).keys()]
+    : Array.from({ length: SPREAD }, (_, i) => Math.round((i * (n - 1)) / (SPREAD - 1)));
 
 /** @param {number} p */
 const percent = (p) => `${(100 * p).toFixed(1)}%`;
@@ -87,10 +107,11 @@ function pairsIn(sentence) {
  * @param {string} sentence
  * @returns {Sheet}
  */
-export function sheetOf({ table, blank = [], rows: named }, data, sentence) {
+export function sheetOf({ table, blank = [], alone: isAlone, rows: named }, data, sentence) {
   if (table in MADE) return MADE[table](data, sentence);
+  const found = table.split(".").reduce((within, name) => within?.[name], data);
   /** @type {(number | null)[][]} */
-  const matrix = Array.isArray(data[table]?.[0]) ? data[table] : [data[table]]; // a vector is a row
+  const matrix = Array.isArray(found?.[0]) ? found : [found]; // a vector is a row
   if (!Array.isArray(matrix[0])) throw new Error(`the rung has no table “${table}”`);
   /** @type {string[]} */
   const words = data.words;
@@ -101,11 +122,13 @@ export function sheetOf({ table, blank = [], rows: named }, data, sentence) {
   const blanks = blank === "unlike" ? [leastLike(data.x)] : blank;
   const said = matrix.map((row) => row.map(say));
   const isSymmetric = said.every((row, i) => row.every((text, j) => said[j]?.[i] === text));
+  const shown = isAlone ? blanks : said.map((_, i) => i);
   return {
     titles: ["", ...titles.map(visible)],
-    rows: said.map((row, i) => [named === "numbers" ? String(i) : visible(words[i]), ...row]),
+    rows: shown.map((i) => [named === "numbers" ? String(i) : visible(words[i]), ...said[i]]),
     // Where rows and columns are the same, a blank row must not be copied from its column.
-    isBlank: (row, column) => column > 0 && (blanks.includes(row) || (isSymmetric && blanks.includes(column - 1))),
+    isBlank: (row, column) =>
+      column > 0 && (blanks.includes(shown[row]) || (isSymmetric && blanks.includes(column - 1))),
   };
 }
 
