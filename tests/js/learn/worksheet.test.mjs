@@ -153,6 +153,24 @@ test("on sheet 6 all that is blank follows from what is printed", () => {
   assert.deepEqual(cellsOf("context", true), [rounded(times([softmax(ours)], values)[0])]);
 });
 
+test("the sums of sheet 10 follow from what is printed", () => {
+  const vectors = {
+    x: [1, 2, 3, 4, 9],
+    attended: [0.5, -1, 0.25, 0, 9],
+    resid_mid: [1.5, 1, 3.25, 4, 18],
+    mlp_output: [-2, 1, 0.5, 0.25, 9],
+    after: [-0.5, 2, 3.75, 4.25, 27],
+  };
+  const { rows, isBlank } = sheetOf({ table: "stream", text: "" }, { vectors, tokens: words, query: 1, layer: 0 }, "");
+  const numbers = rows.map((row) => row.slice(1).map((text) => Number(text.replace("−", "-"))));
+  const blank = rows.flatMap((row, i) => (row.every((_, j) => isBlank(i, j) === j > 0) ? [i] : []));
+  assert.deepEqual(blank, [2, 4]);
+  for (const i of blank) {
+    const sums = numbers[i - 2].map((value, j) => value + numbers[i - 1][j]);
+    assert.deepEqual(numbers[i], sums);
+  }
+});
+
 test("every rung has a worksheet", () => {
   for (const { name, worksheet: tables } of RUNGS) assert.ok(tables.length, name);
 });

@@ -140,7 +140,8 @@ LOOK_BACK = """
 import { readFileSync } from "node:fs";
 import { sheetOf } from "./web/js/learn/teach/worksheet_tables.mjs";
 const data = JSON.parse(readFileSync(0, "utf8"));
-process.stdout.write(JSON.stringify(sheetOf({ table: "lookBack", text: "" }, data, "").rows.map((row) => [row[0], row[2]])));
+const { rows } = sheetOf({ table: "lookBack", text: "" }, data, "");
+process.stdout.write(JSON.stringify(rows.map(([at, , places]) => [at, places])));
 """
 RANDOM = "".join(random.Random(11).choices("abcd ", k=15))
 
@@ -152,9 +153,7 @@ def test_key_exercise_and_notebook_agree_on_where_an_induction_head_looks(senten
     ids, n = data["ids"], data["n"]
     node = ["node", "--input-type=module", "-e", LOOK_BACK]
     read = subprocess.run(node, input=orjson.dumps(data), cwd=ROOT, capture_output=True, check=True)
-    key = {
-        int(at.split()[0]): [int(place) for place in places.split(" or ")] for at, places in json.loads(read.stdout)
-    }
+    key = {int(at.split()[0]): [int(place) for place in places.split(" or ")] for at, places in json.loads(read.stdout)}
     assert key == {at: what_followed(ids, at) for at in key}
     assert any(len(places) > 1 for places in key.values())
     [exercise] = pose(("induction", data, {}))

@@ -97,6 +97,10 @@ export const content = {
   },
   worksheet: [
     {
+      table: "stream",
+      text: "One token in one layer: the first four numbers of its residual stream, and of what is added. Compute the sums.",
+    },
+    {
       table: "next",
       text: "The chance of a token is e to its score, divided by a sum that is the same for all. So two chances differ by the factor e to the difference of their scores. Compute the blank ones from the first.",
     },

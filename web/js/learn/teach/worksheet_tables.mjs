@@ -48,6 +48,20 @@ const MADE = {
       .map((/** @type {any} */ { text, logit, p }) => [visible(text), decimal(logit), percent(p)]),
     isBlank: (row, column) => column === 2 && row > 0,
   }),
+  stream: ({ vectors: { x, attended, resid_mid, mlp_output, after }, tokens, query, layer }) => {
+    const rows = Object.entries({
+      "the stream": x,
+      "attention adds": attended,
+      "their sum": resid_mid,
+      "the MLP adds": mlp_output,
+      "their sum, after the layer": after,
+    });
+    return {
+      titles: [`layer ${layer}, ${query} ${visible(tokens[query])}`, "0", "1", "2", "3"],
+      rows: rows.map(([name, vector]) => [name, ...vector.slice(0, 4).map(decimal)]),
+      isBlank: (row, column) => column > 0 && (row === 2 || row === 4),
+    };
+  },
   phrase: ({ tokens, n }) => ({
     titles: ["token", "first at", "again at"],
     rows: tokens
