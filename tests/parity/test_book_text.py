@@ -21,7 +21,7 @@ from helpers.texts import (
     Texts,
 )
 from model import ladder
-from model.ladder.bpe import gpt2_byte_alphabet
+from model.ladder.bpe import BYTE_TO_CHARACTER, gpt2_byte_alphabet
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,8 @@ def test_characters_of_shakespeare(shakespeare: tuple[ladder.CharacterTokenizer,
 
 def test_byte_pairs_of_gpt2(gpt2: ladder.BytePairEncoding, verdict_ids: list[int], texts: Texts) -> None:
     encoder = json.loads(texts.encoder.read_text(encoding="utf-8"))
-    assert {ladder.visible(token): token_id for token_id, token in enumerate(gpt2.tokens)} == encoder
+    names = ("".join(map(BYTE_TO_CHARACTER.__getitem__, token)) for token in gpt2.tokens)
+    assert {name: token_id for token_id, name in enumerate(names)} == encoder
     ids = gpt2.encode(texts.verdict)
     assert ids == verdict_ids
     assert len(ids) == texts.expect(published.VERDICT_GPT2_IDS, len(verdict_ids))
