@@ -56,18 +56,37 @@ def test_two_trained_heads_stand_side_by_side(page: Any) -> None:
             assert page.evaluate(SCROLLED) == [], rung
 
 
+def read_on_a_phone(page: Any, rung: int, step: int) -> Any:
+    """Scroll to a step beside the figure that is pinned."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_rung(page, rung)
+    page.get_by_role("button", name="Whole figure").dispatch_event("click")
+    read = page.locator(".hl-step").nth(step)
+    read.evaluate("step => scrollBy(0, step.getBoundingClientRect().top - innerHeight / 2)")
+    expect(read).to_contain_class("hl-reading")
+    return read
+
+
+@pytest.mark.slow
+def test_a_phone_shows_the_part_of_the_figure_that_a_step_is_about(page: Any) -> None:
+    ends = [
+        (5, 4, table(page, "Context vectors").locator("td")),
+        (7, 2, table(page, "Masked scores").locator("td")),
+        (8, 0, table(page, "Head 1 of two").locator("td")),
+        (9, 3, page.locator(".hl-sticky").get_by_role("table", name="MLP 6 adds to the logit of").locator("td")),
+    ]
+    for rung, step, parts in ends:
+        read_on_a_phone(page, rung, step)
+        expect(parts.last).to_be_in_viewport(ratio=0.9)
+
+
 @pytest.mark.slow
 def test_the_whole_figure_opens_in_view_and_closes_where_one_was_reading(page: Any) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    open_rung(page, 7)
+    step = read_on_a_phone(page, 7, 2)
     whole = page.get_by_role("button", name="Whole figure")
-    whole.dispatch_event("click")
-    step = page.locator(".hl-step").nth(2)
-    step.evaluate("step => scrollBy(0, step.getBoundingClientRect().top - innerHeight / 2)")
-    expect(step).to_contain_class("hl-reading")
     top = step.evaluate(TOP)
     whole.dispatch_event("click")
-    expect(page.locator(".hl-stop")).to_be_in_viewport()
+    expect(table(page, "Masked scores")).to_be_in_viewport()
     whole.dispatch_event("click")
     expect(step).to_contain_class("hl-reading")
     assert step.evaluate(TOP) == pytest.approx(top, abs=1)

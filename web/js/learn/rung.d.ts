@@ -124,6 +124,8 @@ export interface Step {
   show: string[];
   /** Which of the rung's stops the followed number has reached; a negative number counts from the last. */
   follow?: number;
+  /** The name of the part that it is about, unless that is the table of the followed number. */
+  about?: string;
 }
 
 /** What the page for teachers says of a rung. */

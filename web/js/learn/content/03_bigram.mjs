@@ -34,6 +34,7 @@ export const content = {
         { controls: ["steps", "rate", "start", "stop"] },
       ],
       show: ["learning"],
+      about: "curve",
     },
   ],
   next: "One character says nothing of a kite, and “Look at my” says little: the kite stood earlier. How can a model use all tokens so far?",

@@ -57,6 +57,7 @@ export const content = {
         { show: "swapped" },
       ],
       show: ["x", "context", "sameOutputs"],
+      about: "context",
     },
   ],
   next: "Like attends to like. But “my” and “kite” are not alike. How can one word find another that it does not resemble?",

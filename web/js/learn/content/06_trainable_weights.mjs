@@ -23,6 +23,7 @@ export const content = {
         { show: "learningStatus" },
       ],
       show: ["learning"],
+      about: "shares",
     },
     {
       title: "Why the scores are divided",

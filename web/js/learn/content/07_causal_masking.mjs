@@ -40,6 +40,7 @@ export const content = {
         { controls: ["changed", "back"] },
       ],
       show: ["masked", "all_weights", "weights"],
+      about: "masked",
       follow: 3,
     },
     {

@@ -23,6 +23,7 @@ export const content = {
         { show: "learningStatus" },
       ],
       show: ["learning"],
+      about: "secondHead",
     },
     {
       title: "Each head has its own weights",

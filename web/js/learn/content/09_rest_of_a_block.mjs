@@ -46,6 +46,7 @@ export const content = {
         { show: "formula" },
       ],
       show: ["storyRead", "storyHidden", "storyAdded", "storyAfter", "says"],
+      about: "says",
       follow: 2,
     },
     {

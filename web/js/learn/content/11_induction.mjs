@@ -45,6 +45,7 @@ export const content = {
         { show: "said" },
       ],
       show: ["formation", "pictures"],
+      about: "scores",
     },
     {
       title: "Take one away",

@@ -168,6 +168,7 @@ class BigramLesson extends Drawing {
       start: this.start,
       stop: this.stop,
       learning: this.report.elements.learning,
+      curve: this.report.elements.curve,
       experiment: this.experiment.elements,
       printed: code(PRINTED.sample),
       trainLink: canTrain()

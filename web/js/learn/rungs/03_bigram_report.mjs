@@ -109,7 +109,7 @@ export class Report {
     this.table.append(rowOf(this.follows.element), make("div", {}, this.arithmetic.element));
     const learning = [this.bar, this.status, rowOf(this.curve, this.samples), this.memorised];
     this.sentence.element.hidden = true;
-    this.elements = { table: [this.table, this.sentence.element], learning };
+    this.elements = { table: [this.table, this.sentence.element], learning, curve: this.curve };
   }
 
   /** @param {string} status */

@@ -161,6 +161,7 @@ export function findTheSubject(settings) {
     buttons: training.buttons,
     status,
     picture: [arrows.element, rowOf(looks, weightChart)],
+    shares: looks,
   };
 }
 
@@ -298,6 +299,7 @@ export function twoJobs(settings) {
     buttons: training.buttons,
     status,
     picture: [rowOf(...tables.map((table) => table.element)), rowOf(curves, lossBars)],
+    secondHead: tables[2].element,
   };
 }
 

@@ -293,6 +293,7 @@ class TrainableWeights extends TableDrawing {
   #makeParts() {
     return {
       learning: this.learning.picture,
+      shares: this.learning.shares,
       learningButtons: this.learning.buttons,
       learningStatus: this.learning.status,
       division: this.division.picture,

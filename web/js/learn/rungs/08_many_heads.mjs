@@ -242,6 +242,7 @@ class ManyHeads extends TableDrawing {
   #makeParts() {
     return {
       learning: this.learning.picture,
+      secondHead: this.learning.secondHead,
       learningButtons: this.learning.buttons,
       learningStatus: this.learning.status,
       x: this.x.element,

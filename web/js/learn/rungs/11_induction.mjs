@@ -247,6 +247,7 @@ class Induction extends Drawing {
       pictures: this.pictures.map(({ element }) => element),
       column: this.column,
       formation: this.formation,
+      scores: this.scores,
       mute: this.mute,
       risen: this.risen,
       lossBars: this.lossBars,

@@ -64,6 +64,8 @@ export class Steps {
       rootMargin: above,
     });
     for (const section of this.sections) this.reader.observe(section);
+    this.grower = new ResizeObserver(() => this.content[this.#now].about && this.#scrollTo(this.#subject()));
+    this.grower.observe(this.shown); // a training draws longer arrows
     this.#left = this.#place();
     this.#show();
   }
@@ -93,10 +95,11 @@ export class Steps {
     this.#left = this.#place();
   }
 
-  /** What the step at hand is about. @returns {Element} */
+  /** What the step at hand is about. */
   #subject() {
-    const shown = [this.parts[this.content[this.#now].show[0]]].flat()[0];
-    return this.#marked ?? (shown instanceof Element ? shown : this.figure);
+    const { about, show } = this.content[this.#now];
+    const [part] = [this.parts[about ?? show[0]]].flat();
+    return about === undefined && this.#marked ? this.#marked : /** @type {Element} */ (part);
   }
 
   /** Go to the first step that shows an element of the figure. @param {Element} element */
@@ -138,7 +141,7 @@ export class Steps {
   }
 
   #show() {
-    const { show, follow } = this.content[this.#now];
+    const { show, follow, about } = this.content[this.#now];
     this.sections.forEach((section, i) => section.classList.toggle("hl-reading", i === this.#now));
     for (const name of this.names) {
       for (const node of [this.parts[name]].flat()) {
@@ -147,6 +150,7 @@ export class Steps {
     }
     this.explanation?.classList.toggle("hl-off", follow === undefined);
     this.#follow(follow === undefined ? undefined : this.stops().at(follow));
+    if (about !== undefined || this.#marked) this.#scrollTo(this.#subject());
   }
 
   /** @param {Stop | undefined} stop */
@@ -156,23 +160,27 @@ export class Steps {
     this.#marked = stop ? elementOf(stop.at) : null;
     this.#marked?.classList.add("hl-stop");
     if (Array.isArray(stop?.at) && !this.kept.whole) stop.at[0].point?.(stop.at[1], stop.at[2]);
-    if (this.#marked) this.#scrollTo(this.#marked);
   }
 
-  /** Scroll the figure to the end of a number's table, as far as the number stays in view. @param {Element} marked */
-  #scrollTo(marked) {
-    const [box, cell, table] = [this.figure, marked, marked.closest(".hl-figure") ?? marked].map((each) =>
+  /**
+   * Scroll the figure to the end of a part, or of a number's table, as far as the part's beginning or the number stays
+   * in view.
+   * @param {Element} subject
+   */
+  #scrollTo(subject) {
+    const [box, start, whole] = [this.figure, subject, subject.closest(".hl-figure") ?? subject].map((each) =>
       each.getBoundingClientRect(),
     );
     const panel = this.explanation?.getBoundingClientRect();
     const end = panel?.height ? Math.min(panel.top, box.bottom) : box.bottom; // it covers what is behind it
-    const hidden = table.bottom - end;
-    if (hidden > 0) this.figure.scrollTop += Math.min(hidden + GAP, cell.top - box.top - GAP);
+    const hidden = whole.bottom - end;
+    if (hidden > 0) this.figure.scrollTop += Math.min(hidden + GAP, start.top - box.top - GAP);
   }
 
   /** Another rung is opened. */
   leave() {
     this.reader.disconnect();
+    this.grower.disconnect();
   }
 }
 
