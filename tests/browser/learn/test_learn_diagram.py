@@ -42,6 +42,7 @@ def test_the_part_in_view_is_pointed_out_and_the_layers_are_counted(page: Any) -
     page.emulate_media(reduced_motion="reduce")
     open_rung(page, 10)
     expect(page.locator(".hl-frame-name:visible")).to_have_text("× 3 layers")
+    page.evaluate("scrollTo(0, 0)")  # the whole figure opens at what its step is about
     expect(shown(page)).to_have_text("embedding")
     for title, stage in [
         ("Softmax", "softmax"),
