@@ -59,6 +59,29 @@ test("endings that are the same do not fork", async () => {
   assert.match(endings.rule.textContent, /the same 3 tokens follow/);
 });
 
+test("only the newest change is asked for, and an error leaves no endings", async () => {
+  const endings = new Endings(store);
+  assert.ok(endings.element.hidden, "before anything is changed");
+  const before = asked.length;
+  await Promise.all([endings.show(OFF, 0), endings.show(OFF, 1)]);
+  assert.deepEqual(
+    asked.slice(before).map(({ prompt }) => prompt),
+    [
+      [4, 5],
+      [4, 5],
+    ],
+  );
+  const { fetch } = globalThis;
+  globalThis.fetch = async () => {
+    throw new Error("no connection");
+  };
+  await endings.show(OFF, 0);
+  globalThis.fetch = fetch;
+  assert.equal(endings.rule.textContent, "Could not write on: no connection");
+  assert.ok(endings.drawing.both.hidden);
+  assert.equal(endings.element.getAttribute("aria-busy"), "false");
+});
+
 test("a text that fills the context has no endings", async () => {
   const endings = new Endings(store);
   const before = asked.length;

@@ -12,6 +12,7 @@ import { ForkDrawing } from "../../widgets/fork_drawing.mjs";
 /** @import { BranchWord } from "../../widgets/fork_drawing.mjs" */
 
 const MOST_TOKENS = 8;
+const PAUSE = 300; // milliseconds, in case only the pointer passes a word
 
 /**
  * Tokens that a model writes, with their log-probabilities.
@@ -36,7 +37,7 @@ export class Endings {
       b: "How it goes on with these changes",
     });
     this.rule = make("p", { class: "hs-hint" });
-    this.element = make("div", { class: "hs-endings" }, this.drawing.element, this.rule);
+    this.element = make("div", { class: "hs-endings", hidden: true }, this.drawing.element, this.rule);
   }
 
   /**
@@ -59,12 +60,14 @@ export class Endings {
       logprobs: 1,
     };
     try {
-      const written = await this.#request.send((signal) =>
-        Promise.all([pointer.head_mask, mask].map((head_mask) => ending({ ...body, head_mask }, signal))),
+      const written = await this.#request.send(
+        (signal) => Promise.all([pointer.head_mask, mask].map((head_mask) => ending({ ...body, head_mask }, signal))),
+        PAUSE,
       );
-      if (written) this.#draw(written[0], written[1], mask, position);
+      if (!written) return; // a newer request is under way, or none is wanted any more
+      this.#draw(written[0], written[1], mask, position);
     } catch (error) {
-      this.#wanted = "";
+      this.drawing.draw("", "", null);
       this.rule.textContent = `Could not write on: ${/** @type {Error} */ (error).message}`;
     }
     setFlag(this.element, "aria-busy", false);

@@ -86,7 +86,7 @@ class MixingDesk {
     this.drawMuted();
     const { isChanged } = this.mixer;
     const reason = this.writingProblem();
-    setHidden(this.write, reason !== "" || !this.beside);
+    setHidden(this.write, !isChanged || reason !== "" || !this.beside);
     setHidden(this.compare, !isChanged || !this.beside);
     const { details } = this.store.view.options;
     const shown = "The tiles and the open head show the attention of the text as it was read, without the change.";
@@ -97,10 +97,8 @@ class MixingDesk {
 
   /** Why the two texts cannot be written; "" if they can. */
   writingProblem() {
-    if (!this.mixer.isChanged) return "Mute or scale a head first.";
-    if (stepOf(this.store.pointer.model) !== null)
-      return "The weights of a training step can read texts, but not write them.";
-    return "";
+    const isStep = stepOf(this.store.pointer.model) !== null;
+    return isStep ? "The weights of a training step can read texts, but not write them." : "";
   }
 
   drawPresets() {
